@@ -1,0 +1,54 @@
+"""Regard: attention you can train, use and look into."""
+
+from regard.core.attention import Attention, attention, plan
+from regard.core.block_patterns import Blocks, RandomBlocks, bigbird, longformer
+from regard.core.coattention import coattend
+from regard.core.local import LocalMonotonic, LocalPredictive
+from regard.core.memory import Memory
+from regard.core.multihead import MultiHead
+from regard.core.normalizers import Entmax15, Hard, Normalizer, Softmax, Sparsemax
+from regard.core.pattern_text import parse as pattern
+from regard.core.patterns import Causal, Dilated, Full, Global, Pattern, Strided, Window, per_head
+from regard.core.pool import Pool
+from regard.core.result import Result, Top
+from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Additive",
+    "Attention",
+    "Blocks",
+    "Causal",
+    "Cosine",
+    "Dilated",
+    "Dot",
+    "Entmax15",
+    "Full",
+    "General",
+    "Global",
+    "Hard",
+    "LocalMonotonic",
+    "LocalPredictive",
+    "Memory",
+    "MultiHead",
+    "Normalizer",
+    "Pattern",
+    "Pool",
+    "RandomBlocks",
+    "Result",
+    "ScaledDot",
+    "Score",
+    "Softmax",
+    "Sparsemax",
+    "Strided",
+    "Top",
+    "Window",
+    "attention",
+    "bigbird",
+    "coattend",
+    "longformer",
+    "pattern",
+    "per_head",
+    "plan",
+]

@@ -1,0 +1,250 @@
+"""`attention()`: one operation in which score, pattern and normalizer are chosen freely; and the module of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.core import request as requests
+from regard.core.local import LocalPredictive
+from regard.core.normalizers import Entmax15, Hard, Normalizer, Softmax, Sparsemax
+from regard.core.observe import answer
+from regard.core.pattern_text import parse
+from regard.core.patterns import Full, Pattern
+from regard.core.plan import Plan, choose
+from regard.core.request import Request
+from regard.core.result import Result
+from regard.core.scores import Cosine, Dot, ScaledDot, Score
+
+if TYPE_CHECKING:
+    from regard.core.memory import Memory
+
+SCORES: Mapping[str, type[Score]] = {"dot": Dot, "scaled_dot": ScaledDot, "cosine": Cosine}
+NORMALIZERS: Mapping[str, type[Normalizer]] = {
+    "softmax": Softmax,
+    "sparsemax": Sparsemax,
+    "entmax15": Entmax15,
+    "hard": Hard,
+}
+Lengths = Tensor | Sequence[int]
+_Named = TypeVar("_Named", Score, Normalizer)
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: Score | str = "scaled_dot",
+    pattern: Pattern | LocalPredictive | str = Full(),  # noqa: B008, a frozen value
+    normalizer: Normalizer | str = Softmax(),  # noqa: B008, a frozen value
+    bias: Tensor | None = None,
+    lengths: Lengths | None = None,
+    allowed: Tensor | None = None,
+    position: int = 0,
+    dropout: float = 0.0,
+    weights: bool = False,
+    top: int | None = None,
+    lse: bool = False,
+    generator: torch.Generator | None = None,
+) -> Result:
+    """Each query looks at the keys and gets the weighted sum of their values.
+
+        energies = score(query, key) + bias,      weights = normalizer(energies),      context = weights · value
+
+    query [..., T, Dq], key [..., S, Dk], value [..., S, Dv]; the leading dims broadcast, the last of them is the head.
+
+    score       how well a query and a key fit: a `Score`, or "dot", "scaled_dot", "cosine"
+    pattern     which keys a query may look at: a pattern, or text such as "window(4) | global(0)"
+    normalizer  how energies become weights: a `Normalizer`, or "softmax", "sparsemax", "entmax15", "hard"
+    bias        added to the energies; floating, broadcasts to [..., T, S]
+    lengths     how many keys are real; integers whose shape is a prefix of the leading dims
+    allowed     True: may look; bool, broadcasts to [..., T, S]
+    position    where the first query stands: query t is at position + t, key j at j
+    dropout     the share of weights set to 0 before the sum
+    weights, top, lse    give these beside the context: all weights, the `top` largest ones, log Σ exp
+    generator   from which dropout and samples draw
+
+    A query that may look at nothing gets context 0, weights 0, lse −inf.
+    """
+    request = _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, generator)
+    _check_extras(top, lse, request.normalizer)
+    return answer(choose(request), weights, top, lse)
+
+
+def plan(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: Score | str = "scaled_dot",
+    pattern: Pattern | LocalPredictive | str = Full(),  # noqa: B008, a frozen value
+    normalizer: Normalizer | str = Softmax(),  # noqa: B008, a frozen value
+    bias: Tensor | None = None,
+    lengths: Lengths | None = None,
+    allowed: Tensor | None = None,
+    position: int = 0,
+    dropout: float = 0.0,
+) -> Plan:
+    """Which kernel `attention` would use for the same arguments; `print(plan(...).explain())` says why."""
+    return choose(_read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, None))
+
+
+class Attention(nn.Module):
+    """Score, pattern and normalizer as a module: it owns their parameters and keeps nothing between calls.
+
+    A `Hard` normalizer samples while the module is in training mode and takes the argmax otherwise; dropout likewise is
+    active only in training.
+    """
+
+    def __init__(
+        self,
+        score: Score | str = "scaled_dot",
+        pattern: Pattern | LocalPredictive | str = Full(),  # noqa: B008, a frozen value
+        normalizer: Normalizer | str = Softmax(),  # noqa: B008, a frozen value
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.score = read_score(score)
+        self.pattern = read_pattern(pattern)
+        self.normalizer = read_normalizer(normalizer)
+        self.dropout = dropout
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor | None = None,
+        *,
+        bias: Tensor | None = None,
+        lengths: Lengths | None = None,
+        allowed: Tensor | None = None,
+        position: int = 0,
+        weights: bool = False,
+        top: int | None = None,
+        lse: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Result:
+        """As `attention`; `value` is `key` if not given."""
+        return attention(
+            query,
+            key,
+            key if value is None else value,
+            score=self.score,
+            pattern=self.pattern,
+            normalizer=self.active_normalizer,
+            bias=bias,
+            lengths=lengths,
+            allowed=allowed,
+            position=position,
+            dropout=self.active_dropout,
+            weights=weights,
+            top=top,
+            lse=lse,
+            generator=generator,
+        )
+
+    @property
+    def active_normalizer(self) -> Normalizer:
+        """The normalizer as it acts in the present mode: estimators that sample do so in training."""
+        hard = self.normalizer
+        if isinstance(hard, Hard) and hard.estimator != "straight_through":
+            return replace(hard, sample=self.training)
+        return hard
+
+    @property
+    def active_dropout(self) -> float:
+        return self.dropout if self.training else 0.0
+
+    def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> Memory:
+        """Project the keys once, to be read by many queries: what a decoder does at every step."""
+        from regard.core.memory import Memory  # which in turn reads by `attention`
+
+        return Memory.of(self, key, key if value is None else value, lengths)
+
+    def extra_repr(self) -> str:
+        pattern = "" if isinstance(self.pattern, nn.Module) else f"pattern={self.pattern}, "
+        return f"{pattern}normalizer={self.normalizer}, dropout={self.dropout}"
+
+
+def read_score(score: Score | str) -> Score:
+    """A score, or the name of one without parameters."""
+    return _by_name("score", score, Score, SCORES)  # type: ignore[type-abstract]
+
+
+def read_normalizer(normalizer: Normalizer | str) -> Normalizer:
+    """A normalizer, or its name."""
+    return _by_name("normalizer", normalizer, Normalizer, NORMALIZERS)
+
+
+def read_pattern(pattern: Pattern | LocalPredictive | str) -> Pattern | LocalPredictive:
+    """A pattern, or its text."""
+    if isinstance(pattern, str):
+        return parse(pattern)
+    if not isinstance(pattern, (Pattern, LocalPredictive)):
+        raise TypeError(f"pattern: expected a pattern or its text, got {type(pattern).__name__}")
+    return pattern
+
+
+def _by_name(argument: str, given: _Named | str, kind: type[_Named], names: Mapping[str, type[_Named]]) -> _Named:
+    if isinstance(given, str):
+        if given not in names:
+            near = difflib.get_close_matches(given, names, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"{argument}: expected one of {', '.join(map(repr, names))}, got {given!r}{hint}")
+        return names[given]()
+    if not isinstance(given, kind):
+        raise TypeError(f"{argument}: expected a {kind.__name__} or its name, got {given!r}")
+    return given
+
+
+def _read(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score | str,
+    pattern: Pattern | LocalPredictive | str,
+    normalizer: Normalizer | str,
+    bias: Tensor | None,
+    lengths: Lengths | None,
+    allowed: Tensor | None,
+    position: int,
+    dropout: float,
+    generator: torch.Generator | None,
+) -> Request:
+    query, key, value = (_as_autocast(x) for x in (query, key, value))
+    return requests.read(
+        query,
+        key,
+        value,
+        read_score(score),
+        read_pattern(pattern),
+        read_normalizer(normalizer),
+        bias,
+        lengths,
+        allowed,
+        position,
+        dropout,
+        generator,
+    )
+
+
+def _as_autocast(x: Tensor) -> Tensor:
+    """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
+    if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
+        device = x.device.type
+        if torch.is_autocast_enabled(device):
+            return x.to(torch.get_autocast_dtype(device))
+    return x
+
+
+def _check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
+    if top is not None and (not isinstance(top, int) or top < 1):
+        raise ValueError(f"top: expected a whole number ≥ 1 or None, got {top!r}")
+    if lse and not isinstance(normalizer, Softmax):
+        raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")

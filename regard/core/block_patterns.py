@@ -1,0 +1,152 @@
+"""Patterns made of blocks of positions, and the two published unions: Longformer and BigBird."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from regard.core import noise
+from regard.core import spans as runs
+from regard.core.patterns import Global, Pattern, Strided, Window, _count
+from regard.core.spans import Spans
+
+
+@dataclass(frozen=True, repr=False)
+class Blocks(Pattern):
+    """The table of blocks says so: block r of queries may look at the blocks of keys in `table[r]`.
+
+    `table` is a bool tensor [query blocks, key blocks], or for each query block the numbers of its key blocks. Queries
+    beyond the table look at nothing.
+    """
+
+    table: tuple[tuple[int, ...], ...]
+    block: int
+
+    def __init__(self, table: Tensor | Sequence[Iterable[int]], block: int) -> None:
+        object.__setattr__(self, "table", _rows_of(table))
+        object.__setattr__(self, "block", _count("Blocks", "block", block, least=1))
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        table = _looked_up(self.table).to(i.device)
+        rows, columns = table.shape
+        return table[(i // self.block).clamp(max=rows - 1), (j // self.block).clamp(max=columns - 1)]
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        rows = self._rows(first, last)
+        return runs.clip(runs.union(*(self._columns(row) for row in rows)), size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        certain: Spans = ((0, size),)
+        for row in self._rows(first, last):
+            certain = runs.intersection(certain, self._columns(row))
+        return certain
+
+    def _rows(self, first: int, last: int) -> Iterable[tuple[int, ...]]:
+        numbers = range(first // self.block, (last - 1) // self.block + 1)
+        return [self.table[n] if n < len(self.table) else () for n in numbers]
+
+    def _columns(self, row: Iterable[int]) -> Spans:
+        return runs.union((c * self.block, (c + 1) * self.block) for c in row)
+
+    def __str__(self) -> str:
+        return f"blocks([{', '.join(str(list(row)) for row in self.table)}], {self.block})"
+
+
+@dataclass(frozen=True, repr=False)
+class RandomBlocks(Pattern):
+    """j's block is one of `count` distinct ones drawn by a counter-based hash of (seed, i // block).
+
+    The draw is among the blocks of `size` keys, so it depends on how many keys there are.
+    """
+
+    count: int
+    block: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _count("RandomBlocks", "count", self.count)
+        _count("RandomBlocks", "block", self.block, least=1)
+        _count("RandomBlocks", "seed", self.seed)
+
+    def drawn(self, rows: Tensor, size: int) -> Tensor:
+        """The blocks of keys for each block of queries in `rows`: [*rows.shape, count], distinct, −1 for none.
+
+        Floyd's sampling without replacement: for t = n − count … n − 1 draw r from 0 … t; take r, or t if r is taken.
+        """
+        blocks = -(-size // self.block)
+        count = min(self.count, blocks)
+        chosen = torch.full((*rows.shape, count), -1, dtype=torch.int64, device=rows.device)
+        for slot, t in enumerate(range(blocks - count, blocks)):
+            candidate = noise.bits(self.seed, rows, torch.tensor(slot, device=rows.device)).long() % (t + 1)
+            taken = (chosen == candidate[..., None]).any(-1)
+            chosen[..., slot] = torch.where(taken, t, candidate)
+        return chosen
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return _hits(self.drawn(i // self.block, size), j // self.block)
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return self._table(first, last, size).spans(0, last - first // self.block * self.block, size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        start = first // self.block * self.block
+        return self._table(first, last, size).certain(first - start, last - start, size)
+
+    def _table(self, first: int, last: int, size: int) -> Blocks:
+        """The draws for queries first … last − 1 as a table whose row 0 is the block of `first`."""
+        rows = torch.arange(first // self.block, (last - 1) // self.block + 1)
+        return Blocks(self.drawn(rows, size).tolist(), self.block)
+
+    def __str__(self) -> str:
+        return f"random({self.count}, {self.block}, {self.seed})"
+
+
+def longformer(window: int, globals: Iterable[int] = (), stride: int | None = None) -> Pattern:
+    """Longformer (Beltagy et al. 2020): a window of total width `window`, global positions, optionally a stride."""
+    pattern: Pattern = Window.from_longformer(window)
+    chosen = Global(globals)
+    if chosen.positions:
+        pattern = pattern | chosen
+    return pattern if stride is None else pattern | Strided(stride)
+
+
+def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: int = 0) -> Pattern:
+    """BigBird (Zaheer et al. 2020): window, global positions, and `random` blocks of keys for each block of queries.
+
+    `window` is the total width in positions. The paper's window of w blocks is w·block positions at block granularity.
+    """
+    pattern = longformer(window, globals)
+    return pattern | RandomBlocks(random, block, seed) if random else pattern
+
+
+def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    if isinstance(table, Tensor):
+        if table.dtype is not torch.bool or table.dim() != 2:
+            raise ValueError(
+                f"Blocks: table: expected bool [query blocks, key blocks], got {table.dtype} {list(table.shape)}"
+            )
+        return tuple(tuple(row.nonzero()[:, 0].tolist()) for row in table)
+    return tuple(tuple(sorted({_count("Blocks", "table", int(c), -1) for c in row} - {-1})) for row in table)
+
+
+@lru_cache(maxsize=32)
+def _looked_up(table: tuple[tuple[int, ...], ...]) -> Tensor:
+    """The table as bool [rows + 1, columns + 1]; the last row and column are empty, for what lies beyond."""
+    columns = max((row[-1] + 1 for row in table if row), default=0)
+    dense = torch.zeros(len(table) + 1, columns + 1, dtype=torch.bool)
+    for row, kept in enumerate(table):
+        dense[row, list(kept)] = True
+    return dense
+
+
+def _hits(chosen: Tensor, column: Tensor) -> Tensor:
+    """Is the column one of the chosen [..., count]? Compared slot by slot: [..., T, S, count] never exists."""
+    shape = torch.broadcast_shapes(chosen.shape[:-1], column.shape)
+    hit = torch.zeros(shape, dtype=torch.bool, device=column.device)
+    for slot in range(chosen.shape[-1]):
+        hit |= chosen[..., slot] == column
+    return hit

@@ -1,0 +1,103 @@
+"""A plan in words: who computes, who refused and why, and what it costs."""
+
+from __future__ import annotations
+
+import torch
+
+from regard.core.kernels.heads import Heads
+from regard.core.kernels.parts import Part, Tile, parts_of
+from regard.core.kernels.tiled import regroups, unsuited
+from regard.core.local import LocalPredictive
+from regard.core.patterns import Pattern
+from regard.core.plan import Plan
+from regard.core.request import Request
+from regard.core.scores import AdditiveTerms
+
+
+def explain(plan: Plan) -> str:
+    """The choice, every refusal with its reason, density, FLOPs and bytes."""
+    request = plan.request
+    lines = [_title(request), f"kernel   {plan.kernel.name}"]
+    lines += [f"         not {name}: {reason}" for name, reason in plan.refusals]
+    if isinstance(plan.kernel, Heads):
+        for heads, group in plan.by_head():
+            lines += ["", f"heads {', '.join(map(str, heads))}", *("  " + line for line in explain(group).splitlines())]
+        return "\n".join(lines)
+    return "\n".join([*lines, *_costs(plan)])
+
+
+def _title(request: Request) -> str:
+    shape = " × ".join(str(n) for n in (*request.leading, request.queries))
+    score, normalizer = type(request.score).__name__.lstrip("_"), request.normalizer
+    pattern = "LocalPredictive" if isinstance(request.pattern, LocalPredictive) else str(request.pattern)
+    return f"attention of {shape} queries to {request.keys} keys: {score}, {pattern}, {normalizer}"
+
+
+def _costs(plan: Plan) -> list[str]:
+    request = plan.request
+    batch, pairs = request.leading.numel(), request.queries * request.keys
+    if unsuited(request) is not None:
+        return [f"density  not known before the queries are; all {batch * pairs:,} pairs are computed"]
+    kept, computed = _count(request) if plan.kernel.name != "dense" else (_kept(request), pairs)
+    share = [f"{100 * n / max(1, pairs):.2f} %" for n in (kept, computed)]
+    return [
+        f"density  the pattern allows {share[0]} of the pairs; {share[1]} are computed",
+        f"work     {_flops(request, batch * computed) / 1e9:,.3f} GFLOP forward",
+        f"memory   {_bytes(request, plan.kernel.name) / 2**20:,.2f} MiB kept for the backward pass beside the inputs",
+    ]
+
+
+def _parts(request: Request) -> tuple[Part, ...]:
+    assert isinstance(request.pattern, Pattern)
+    return parts_of(request.pattern, request.queries, request.keys, request.position, regroups(request))
+
+
+def _count(request: Request) -> tuple[int, int]:
+    """(pairs that the pattern allows, pairs in the tiles), for one row of the batch."""
+    return _kept(request), sum(
+        tile.height * tile.width * part.step for part in _parts(request) for tile in (*part.tiles, *part.heavy_tiles)
+    )
+
+
+def _kept(request: Request) -> int:
+    """Counted in the doubtful parts of the tiles, added up elsewhere: O(what is computed)."""
+    return sum(
+        _kept_of_tile(request, part, tile) for part in _parts(request) for tile in (*part.tiles, *part.heavy_tiles)
+    )
+
+
+def _kept_of_tile(request: Request, part: Part, tile: Tile) -> int:
+    from regard.core.kernels.parts import HeavyTile
+
+    first, step = request.position // part.step, part.step
+    rows = torch.tensor(tile.rows) if isinstance(tile, HeavyTile) else torch.arange(*tile.rows)
+    if not isinstance(tile, HeavyTile):
+        rows = rows[~torch.isin(rows, torch.tensor(part.heavy_rows, dtype=torch.int64))]
+    residue = torch.arange(step)[:, None, None]
+    i = (rows[:, None] + first) * step + residue  # [step, R, 1]
+    total = 0
+    for lo, hi in tile.spans:
+        j = torch.arange(lo, hi) * step + residue  # [step, 1, C]
+        allowed = part.pattern.allows(i, j, request.keys) & (j < request.keys)
+        if part.without is not None:
+            allowed = allowed & ~part.without.allows(i, j, request.keys)
+        real = (i >= request.position) & (i < request.position + request.queries)
+        total += int((allowed & real).sum())
+    return total
+
+
+def _flops(request: Request, pairs: int) -> float:
+    """Two for each multiply and add; an additive pair costs about four for each hidden unit."""
+    terms = request.terms
+    assert terms is not None
+    each = 4 if isinstance(terms, AdditiveTerms) else 2
+    return float(pairs) * (each * terms.query.shape[-1] + 2 * request.value.shape[-1])
+
+
+def _bytes(request: Request, kernel: str) -> float:
+    """What is kept for the backward pass: context and lse; of the reference all weights, and its energies twice."""
+    size = max(4, request.query.element_size())
+    rows = request.leading.numel() * request.queries
+    if kernel == "reference":
+        return 3.0 * size * rows * request.keys
+    return float(size) * rows * (request.value.shape[-1] + 1)

@@ -1,0 +1,84 @@
+"""torch's scaled_dot_product_attention, for what it can express: bilinear scores, softmax, (nearly) everything visible.
+
+Three things it does not do by itself: its `is_causal` is aligned to the top left, which is ours at position 0 only; a
+row with nothing to look at may come out as NaN; masked padding may hold NaN (the request has zeroed that already).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from regard.core.local import LocalPredictive
+from regard.core.normalizers import Softmax
+from regard.core.patterns import Causal, Full
+from regard.core.request import Request
+from regard.core.result import Result
+from regard.core.scores import Bilinear
+
+_SMALL = 1 << 14  # pairs: below this a dense mask costs less than the tiles' bookkeeping
+
+
+class Dense:
+    name = "dense"
+
+    def refuse(self, request: Request) -> str | None:
+        if isinstance(request.pattern, LocalPredictive):
+            return "predictive local attention has a gain on the weights"
+        if not isinstance(request.normalizer, Softmax):
+            return f"{type(request.normalizer).__name__} is not a softmax"
+        if not isinstance(request.terms, Bilinear):
+            return f"{type(request.score).__name__} is not a product of query and key"
+        if request.dropout > 0:
+            return "torch's dropout follows no generator"
+        if request.bias is not None and request.bias.requires_grad:
+            return "with a trained bias, torch forms all weights"
+        if request.terms.query.shape[-1] != request.value.shape[-1]:
+            return "values and keys differ in width: torch would form all weights"
+        if 0 in (*request.leading, request.queries, request.keys):
+            return "there is nothing to compute"
+        if not self._causal(request) and request.pattern != Full() and request.queries * request.keys > _SMALL:
+            return f"the pattern would become a mask of {request.queries} × {request.keys}"
+        return None
+
+    def run(self, request: Request) -> Result:
+        terms = request.terms
+        assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
+        temperature = request.normalizer.temperature
+        causal = self._causal(request)
+        mask = None if causal else request.mask()
+        empty = None
+        if mask is not None:
+            empty = ~mask.any(-1, keepdim=True)  # [..., T, 1]
+            mask = mask | empty  # such rows look at everything, and their context is set to 0 below
+        if request.bias is not None:
+            bias = (request.bias / temperature).to(terms.query.dtype)
+            mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
+            hidden = (mask == -torch.inf).all(-1, keepdim=True)
+            mask = mask.masked_fill(hidden, 0)
+            empty = hidden if empty is None else empty | hidden
+        context = scaled_dot_product_attention(
+            _four(terms.query, request.leading),
+            _four(terms.key, request.leading),
+            _four(request.value, request.leading),
+            attn_mask=None if mask is None else _four(mask, request.leading),
+            is_causal=causal,
+            scale=terms.scale / temperature,
+        )
+        context = context.view(*request.leading, request.queries, -1)
+        return Result(context if empty is None else context.masked_fill(empty, 0))
+
+    @staticmethod
+    def _causal(request: Request) -> bool:
+        masked = request.visible is not None or request.allowed is not None or request.bias is not None
+        return request.pattern == Causal() and request.position == 0 and not masked
+
+
+def _four(x: Tensor, leading: torch.Size) -> Tensor:
+    """[..., N, D] → [B, heads, N, D]: torch's fast kernel wants exactly two leading dims."""
+    if len(leading) == 2 and x.dim() == 4:
+        return x.expand(*leading, -1, -1) if x.shape[-1] != 1 else x
+    x = x.expand(*leading, *x.shape[-2:])
+    heads = leading[-1] if leading else 1
+    return x.reshape(-1, heads, *x.shape[-2:])

@@ -1,0 +1,101 @@
+"""Energies of one tile and their gradients, for the two families of scores. No autograd: kernels call both by hand.
+
+q [B, R, D], k [B, C, D] → energies [B, R, C] in float32 or better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.scratch import Scratch
+
+_PAIRS = 1 << 20  # of [B, R, C, H] at a time: 4 MiB in float32, which the caches hold; measured
+_SAFE = 43.0  # e^(2·43) and e^(−2·43) are normal float32 numbers
+
+
+@dataclass(frozen=True)
+class BilinearTile:
+    """scale · q kᵀ"""
+
+    scale: float
+
+    def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
+        """In the scratch buffer "energies"."""
+        scaled = torch.mul(q, self.scale, out=scratch.take("query", q.shape, q))
+        return wide(scratch.bmm("energies", scaled, k.mT))
+
+    def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, None]:
+        """gradient [B, R, C] → of q [B, R, D], of k [B, C, D]."""
+        gradient = gradient.to(q.dtype)
+        return torch.bmm(gradient, k).mul_(self.scale), torch.bmm(gradient.mT, q).mul_(self.scale), None
+
+
+@dataclass(frozen=True)
+class AdditiveTile:
+    """vᵀ tanh(q + k), a few rows at a time, so that [B, R, C, H] never exists.
+
+    tanh(a + b) = 1 − 2r with r = 1 / (e^{2a} e^{2b} + 1): the exponentials are taken once for each query and each key,
+    and a pair costs a product, a sum and a reciprocal. The derivative is 4(r − r²). Where |a| or |b| exceeds 43, an
+    exponential could overflow or vanish, and r is computed from a sigmoid of the sum instead: r = σ(−2(a + b)).
+    """
+
+    vector: Tensor
+    """v [B, H]"""
+
+    def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
+        v = wide(self.vector)
+        q, k, fast = _exponentials(q, k)
+        energies = q.new_empty(q.shape[0], q.shape[1], k.shape[1])
+        for b, r in _pieces(q.shape, k.shape[1]):
+            ratio = _ratio(q[b, r], k[b], fast, scratch)
+            energies[b, r] = torch.matmul(ratio.flatten(1, 2), v[b, :, None]).view(energies[b, r].shape)
+        return energies.mul_(-2).add_(v.sum(-1)[:, None, None])
+
+    def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """gradient [B, R, C] → of q [B, R, H], of k [B, C, H], of v [B, H]."""
+        v, scratch = wide(self.vector), Scratch()
+        q, k, fast = _exponentials(q, k)
+        grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        for b, r in _pieces(q.shape, k.shape[1]):
+            ratio = _ratio(q[b, r], k[b], fast, scratch)  # r, [b, rows, C, H]
+            weighted = torch.mul(ratio, gradient[b, r, :, None], out=scratch.take("weighted", ratio.shape, ratio))
+            grad_v[b] += weighted.sum((1, 2))
+            curved = torch.addcmul(weighted, weighted, ratio, value=-1, out=ratio)  # gradient · (r − r²)
+            grad_q[b, r] = curved.sum(2)
+            grad_k[b] += curved.sum(1)
+        slope = 4 * v[:, None]
+        return grad_q.mul_(slope), grad_k.mul_(slope), grad_v.mul_(-2).add_(gradient.sum((1, 2))[:, None])
+
+
+def wide(x: Tensor) -> Tensor:
+    """In float32 or better."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _exponentials(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """(e^{2q}, e^{2k}, True), or 2q and 2k and False where an exponential would leave the range."""
+    q, k = wide(q) * 2, wide(k) * 2
+    # `not >`, so that a NaN takes either way: it stays a NaN.
+    fast = not any(bool(x.abs().max() > 2 * _SAFE) for x in (q, k) if x.numel())
+    return (q.exp_(), k.exp_(), True) if fast else (q, k, False)
+
+
+def _ratio(q: Tensor, k: Tensor, fast: bool, scratch: Scratch) -> Tensor:
+    """r = 1 / (e^{2a} e^{2b} + 1) for every pair: [b, rows, C, H], in the scratch buffer "ratio"."""
+    ratio = scratch.take("ratio", (*q.shape[:2], *k.shape[1:]), q)
+    q, k = q[:, :, None], k[:, None]
+    if fast:
+        return torch.addcmul(q.new_ones(()), q, k, out=ratio).reciprocal_()
+    return torch.add(q, k, out=ratio).neg_().sigmoid_()
+
+
+def _pieces(shape: torch.Size, columns: int) -> list[tuple[slice, slice]]:
+    """Blocks of (batch, rows) that hold at most _PAIRS numbers, or one row."""
+    batch, rows, hidden = shape
+    per_row = max(1, columns * hidden)
+    high = max(1, min(rows, _PAIRS // per_row))
+    deep = max(1, _PAIRS // (per_row * high)) if high == rows else 1
+    return [(slice(b, b + deep), slice(r, r + high)) for b in range(0, batch, deep) for r in range(0, rows, high)]

@@ -1,0 +1,78 @@
+"""Hard attention without forming the matrix.
+
+The choice is a scan for the largest (perturbed) energy, the context is the chosen value. What the estimators need
+beside it is a softmax, which the tiles compute:
+
+- the surrogate's gradient: soft − soft.detach() is 0 forward and the softmax's gradient backward. The soft context is
+  taken of detached values, because the gradient of a value is that of the hard weights.
+- log_probability = energy of the chosen key − lse.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.flat import fold
+from regard.core.kernels.scan import best_energy
+from regard.core.kernels.tiled import prepare, solve, unregroupable, unsuited
+from regard.core.normalizers import Hard, Softmax
+from regard.core.request import Request
+from regard.core.result import Result
+from regard.core.scores import Bilinear
+
+
+class HardChoice:
+    name = "hard"
+
+    def refuse(self, request: Request) -> str | None:
+        if not isinstance(request.normalizer, Hard):
+            return f"{type(request.normalizer).__name__} gives weight to many keys"
+        if request.dropout > 0:
+            return "dropout of a single weight is left to the reference"
+        return unsuited(request)
+
+    def run(self, request: Request) -> Result:
+        hard = request.normalizer
+        assert isinstance(hard, Hard)
+        regroup = unregroupable(request) is None
+        settings, (query, key, vector, _) = prepare(request, Softmax(), gumbel=hard.sample, regroup=regroup)
+        chosen = best_energy(settings, query, key, vector).view(*request.leading, request.queries)
+        context = _at(request, request.value, chosen)
+        if hard.surrogate is not None:
+            value = request.value.detach()
+            soft, _ = solve(request, hard.surrogate, value, gumbel=hard.sample, regroup=regroup)
+            context = context + (soft - soft.detach())
+        _, lse = solve(request, Softmax(), request.value[..., :1].detach(), regroup=regroup)
+        assert lse is not None
+        nothing = chosen < 0
+        energy = _energy_at(request, chosen)
+        log_probability = (energy - lse.masked_fill(nothing, 0)).masked_fill(nothing, 0)
+        return Result(context, chosen=chosen, log_probability=log_probability)
+
+
+def _at(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
+    """states [..., S, D] at the chosen keys [..., T] → [..., T, D], 0 where nothing was chosen."""
+    if not request.keys:
+        return states.new_zeros(*chosen.shape, states.shape[-1])
+    folded = fold(states, request.leading)
+    index = chosen.reshape(folded.shape[0], -1)
+    batch = torch.arange(folded.shape[0], device=states.device)[:, None]
+    found = folded[batch, index.clamp(min=0)].view(*chosen.shape, -1)
+    return found.masked_fill((chosen < 0)[..., None], 0)
+
+
+def _energy_at(request: Request, chosen: Tensor) -> Tensor:
+    """The energy, with bias, of each query with its chosen key: [..., T]."""
+    terms = request.terms
+    assert terms is not None
+    key = _at(request, terms.key, chosen)
+    if isinstance(terms, Bilinear):
+        energy = (terms.query * key).sum(-1) * terms.scale
+    else:
+        energy = (torch.tanh(terms.query + key) * terms.vector[..., None, :]).sum(-1)
+    energy = energy.float() if energy.dtype in (torch.float16, torch.bfloat16) else energy
+    if request.bias is None or not request.keys:
+        return energy
+    bias = request.bias.expand(*request.leading, request.queries, request.keys)
+    return energy + bias.gather(-1, chosen.clamp(min=0)[..., None]).squeeze(-1)

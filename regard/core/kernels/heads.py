@@ -1,0 +1,119 @@
+"""A pattern per head: heads with the same pattern are computed together, by whichever kernel suits it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from regard.core.patterns import Pattern, PerHead
+from regard.core.request import Request
+from regard.core.result import Result, Top
+from regard.core.scores import AdditiveTerms, Bilinear, Score, energies_of
+
+
+class Heads:
+    name = "heads"
+
+    def refuse(self, request: Request) -> str | None:
+        if not isinstance(request.pattern, PerHead):
+            return "all heads have the same pattern"
+        if request.terms is None:
+            return f"{type(request.score).__name__} is neither bilinear nor additive"
+        return None
+
+    def run(self, request: Request) -> Result:
+        from regard.core.plan import choose
+
+        groups = by_pattern(request)
+        return join([choose(group).run() for _, group in groups], [heads for heads, _ in groups])
+
+
+def join(results: list[Result], heads: list[list[int]]) -> Result:
+    """The results of groups of heads side by side, in the order of the heads. Weights are not joined."""
+    order = torch.tensor([head for group in heads for head in group]).argsort().to(results[0].context.device)
+    tops = [result.top for result in results if result.top is not None]
+    context = _join([result.context for result in results], order, 2)
+    assert context is not None
+    return Result(
+        context,
+        lse=_join([result.lse for result in results], order, 1),
+        chosen=_join([result.chosen for result in results], order, 1),
+        log_probability=_join([result.log_probability for result in results], order, 1),
+        top=_join_tops(tops, order) if tops else None,
+    )
+
+
+def _join_tops(tops: list[Top], order: Tensor) -> Top:
+    weights = _join([top.weights for top in tops], order, 2)
+    positions = _join([top.positions for top in tops], order, 2)
+    assert weights is not None and positions is not None
+    return Top(weights, positions)
+
+
+def by_pattern(request: Request) -> list[tuple[list[int], Request]]:
+    """(heads, the request for these heads alone) for each distinct pattern."""
+    assert isinstance(request.pattern, PerHead)
+    heads: dict[Pattern, list[int]] = {}
+    for number, pattern in enumerate(request.pattern.patterns):
+        heads.setdefault(pattern, []).append(number)
+    return [(numbers, _of_heads(request, numbers, pattern)) for pattern, numbers in heads.items()]
+
+
+def _of_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
+    index = torch.tensor(heads, device=request.query.device)
+    terms = request.terms
+    assert terms is not None
+    count = len(request.rows.shape)
+
+    def select(x: Tensor | None, trailing: int) -> Tensor | None:
+        """The heads' share of something whose last `trailing` dims follow the head's; broadcast heads stay so."""
+        if x is None or x.dim() <= trailing or x.shape[-1 - trailing] == 1:
+            return x
+        return x.index_select(x.dim() - 1 - trailing, index)
+
+    query, key, value = select(terms.query, 2), select(terms.key, 2), select(request.value, 2)
+    assert query is not None and key is not None and value is not None
+    chosen: Bilinear | AdditiveTerms
+    if isinstance(terms, Bilinear):
+        chosen = Bilinear(query, key, terms.scale)
+    else:
+        vector = select(terms.vector, 1)
+        assert vector is not None
+        chosen = AdditiveTerms(query, key, vector)
+    return replace(
+        request,
+        query=query,
+        key=key,
+        value=value,
+        score=_Given(chosen),
+        pattern=pattern,
+        bias=select(request.bias, 2),
+        visible=select(request.visible, 1),
+        allowed=select(request.allowed, 2),
+        lengths=select(request.lengths, 0),
+        rows=request.rows.index_select(count - 1, index),
+    )
+
+
+def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor | None:
+    """Put the heads' results side by side, in the order of the heads; None if a piece is missing."""
+    if any(piece is None for piece in pieces):
+        return None
+    joined = torch.cat([piece for piece in pieces if piece is not None], dim=-1 - trailing)
+    return joined.index_select(joined.dim() - 1 - trailing, order)
+
+
+class _Given(Score):
+    """Terms that were computed before."""
+
+    def __init__(self, terms: Bilinear | AdditiveTerms) -> None:
+        super().__init__()
+        self.given = terms
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return energies_of(self.given)
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+        return self.given

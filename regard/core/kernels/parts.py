@@ -1,0 +1,178 @@
+"""From a pattern to work: parts, each a list of tiles.
+
+A *tile* is a block of queries and the spans of keys they may look at. A *part* is a list of tiles that together hold
+every query at most once. A pattern without stride is one part. Strided and dilated terms of a union are parts of their
+own: positions are regrouped into the residue classes mod `step`, in which a stride is full attention and a dilation a
+window. Each part excludes what earlier parts covered, so no pair is counted twice.
+
+Everything here is analytic: it costs O(tiles), never a sweep over T × S, and is kept for the next call with the same
+pattern and sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+
+from regard.core import spans as runs
+from regard.core.kernels.masks import Masks
+from regard.core.patterns import Both, Dilated, Either, Full, Pattern, Strided, both, either
+from regard.core.spans import Span, Spans
+
+ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
+_MOST_TERMS = 16
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Queries (local numbers) × keys. In a regrouped part both are counted inside a residue class."""
+
+    rows: Span | tuple[int, ...]
+    """(start, stop) of a block, or in `Part.heavy_tiles` the numbers themselves"""
+    spans: Spans
+    """the keys to compute"""
+    doubtful: Spans
+    """those of them in which the pattern must be asked pair by pair"""
+    replaced: tuple[int, ...] = ()
+    """rows of the tile, counted in it, that a heavy tile computes: what comes out here for them is overwritten"""
+
+    @property
+    def height(self) -> int:
+        return self.rows[1] - self.rows[0]
+
+    @property
+    def width(self) -> int:
+        return runs.length(self.spans)
+
+
+@dataclass(frozen=True)
+class HeavyTile(Tile):
+    """Queries that see far more than their neighbours, taken together."""
+
+    @property
+    def height(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The pairs that `pattern` allows and `without` does not, in classes of positions mod `step`."""
+
+    pattern: Pattern
+    without: Pattern | None
+    step: int
+    tiles: tuple[Tile, ...]
+    heavy_tiles: tuple[HeavyTile, ...]
+    """their queries are in `tiles` too: what these compute replaces what those did"""
+    masks: Masks = field(default_factory=Masks, compare=False, repr=False)
+
+    @property
+    def heavy_rows(self) -> list[int]:
+        return [row for tile in self.heavy_tiles for row in tile.rows]
+
+
+@lru_cache(maxsize=64)
+def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
+    """The parts of a pattern; without `regroup`, one part that holds it all."""
+    if not regroup:
+        return (_part(pattern, None, 1, queries, keys, position),)
+    terms = _terms(pattern)
+    plain = [term for term in terms if term.step == 1]
+    strided = [term for term in terms if term.step > 1]
+    parts: list[Part] = []
+    covered: Pattern | None = None
+    if plain:
+        covered = _joined(plain)
+        parts.append(_part(covered, None, 1, queries, keys, position))
+    for term in strided:
+        parts.append(_part(_unstrided(term), covered, term.step, queries, keys, position))
+        covered = term if covered is None else either(covered, term)
+    return tuple(parts)
+
+
+def _terms(pattern: Pattern) -> list[Pattern]:
+    """The pattern as a union of terms, with & multiplied out where a stride inside it would otherwise be lost."""
+    if isinstance(pattern, Either):
+        return [term for inner in pattern.patterns for term in _terms(inner)]
+    if isinstance(pattern, Both):
+        factors = [_terms(inner) for inner in pattern.patterns]
+        strides = any(term.step > 1 for terms in factors for term in terms)
+        combinations = list(product(*factors))
+        if strides and len(combinations) <= _MOST_TERMS:
+            return [_intersected(terms) for terms in combinations]
+    return [pattern]
+
+
+def _intersected(terms: tuple[Pattern, ...]) -> Pattern:
+    result = terms[0]
+    for term in terms[1:]:
+        result = both(result, term)
+    return result
+
+
+def _joined(terms: list[Pattern]) -> Pattern:
+    result = terms[0]
+    for term in terms[1:]:
+        result = either(result, term)
+    return result
+
+
+def _unstrided(term: Pattern) -> Pattern:
+    """What is left of a term to be asked once i and j are known to be in the same class."""
+    if isinstance(term, Strided):
+        return Full()
+    if isinstance(term, Dilated):
+        return term.window
+    if isinstance(term, Both):
+        return _intersected(tuple(_unstrided(inner) for inner in term.patterns))
+    return term
+
+
+def _part(pattern: Pattern, without: Pattern | None, step: int, queries: int, keys: int, position: int) -> Part:
+    offset, first_class = position % step, position // step
+    rows = -(-(offset + queries) // step) if queries else 0  # per class
+    columns = -(-keys // step)
+    heavy = [] if step > 1 else [r - position for r in pattern.heavy_rows if position <= r < position + queries]
+    tiles = []
+    for start in range(0, rows, ROWS):
+        stop = min(start + ROWS, rows)
+        stretches = runs.difference(((start, stop),), runs.runs(heavy))
+        if stretches:
+            spans, doubtful = _columns(pattern, without, step, columns, first_class, stretches)
+            replaced = tuple(row - start for row in heavy if start <= row < stop)
+            tiles.append(Tile((start, stop), spans, doubtful, replaced))
+    heavy_tiles = [
+        HeavyTile(tuple(chosen), *_columns(pattern, without, step, columns, first_class, runs.runs(chosen)))
+        for chosen in (heavy[at : at + ROWS] for at in range(0, len(heavy), ROWS))
+    ]
+    return Part(pattern, without, step, tuple(t for t in tiles if t.spans), tuple(heavy_tiles))
+
+
+def _columns(
+    pattern: Pattern, without: Pattern | None, step: int, columns: int, base: int, stretches: Spans
+) -> tuple[Spans, Spans]:
+    """(keys that some of the rows may look at, those of them that not certainly all rows may look at)."""
+    size = columns * step
+    possible: Spans = ()
+    certain: Spans = ((0, columns),)
+    for start, stop in stretches:
+        rows = ((base + start) * step, (base + stop) * step)
+        reached = _outwards(pattern.spans(*rows, size), step)
+        sure = _inwards(pattern.certain(*rows, size), step)
+        if without is not None:
+            reached = runs.difference(reached, _inwards(without.certain(*rows, size), step))
+            sure = runs.difference(sure, _outwards(without.spans(*rows, size), step))
+        possible = runs.union(possible, reached)
+        certain = runs.intersection(certain, sure)
+    return possible, runs.difference(possible, certain)
+
+
+def _outwards(spans: Spans, step: int) -> Spans:
+    """Spans of positions as spans of class members, every class that is touched."""
+    return spans if step == 1 else runs.union((lo // step, -(-hi // step)) for lo, hi in spans)
+
+
+def _inwards(spans: Spans, step: int) -> Spans:
+    """Spans of positions as spans of class members, only those that lie inside for every class."""
+    return spans if step == 1 else runs.union((-(-lo // step), hi // step) for lo, hi in spans)

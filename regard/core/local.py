@@ -1,0 +1,75 @@
+"""Luong's local attention (Luong, Pham and Manning 2015): look near one place in the source."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.patterns import Full, Pattern, PerHead, Window
+
+
+def LocalMonotonic(reach: int) -> Window:  # a function, but read like the pattern that it makes
+    """Local-m: source and target run roughly alike. `Window(reach)`, read at `position=t`."""
+    return Window(reach)
+
+
+class Focus(NamedTuple):
+    """Where queries look, when that is computed from them."""
+
+    near: Tensor
+    """bool [..., T, S]: |j − p| ≤ D"""
+    gain: Tensor
+    """[..., T, S]: exp(−(j − p)² / (2σ²)), on the weights after normalizing"""
+
+
+class LocalPredictive(nn.Module):
+    """Local-p: the query itself says where to look.
+
+        p = length · σ(vᵀ tanh(W q))          mask |j − p| ≤ D,   gain exp(−(j − p)² / (2 (D/2)²))
+
+    Given as `pattern`. The gain multiplies the weights after normalizing, as in the paper, so they no longer sum to 1,
+    and p is trained through it. Combines with patterns by `&` only: a query looks near p and where they allow.
+    """
+
+    def __init__(self, query_dim: int, reach: int, hidden: int | None = None, within: Pattern | None = None) -> None:
+        super().__init__()
+        if reach < 1:
+            raise ValueError(f"LocalPredictive: reach: expected a whole number ≥ 1, got {reach}")
+        self.reach = reach
+        self.within = Full() if within is None else within
+        self.inner = nn.Linear(query_dim, hidden or query_dim, bias=False)
+        self.outer = nn.Linear(hidden or query_dim, 1, bias=False)
+
+    def __and__(self, other: Pattern) -> LocalPredictive:
+        if not isinstance(other, Pattern):
+            return NotImplemented
+        narrowed = LocalPredictive.__new__(LocalPredictive)
+        nn.Module.__init__(narrowed)
+        narrowed.reach, narrowed.within = self.reach, self.within & other
+        narrowed.inner, narrowed.outer = self.inner, self.outer  # the same parameters, not copies
+        return narrowed
+
+    __rand__ = __and__
+
+    def __or__(self, other: object) -> LocalPredictive:
+        raise TypeError("pattern | …: LocalPredictive combines by & only: its gain has no meaning outside its window")
+
+    __ror__ = __or__
+
+    def focus(self, query: Tensor, real_keys: Tensor, keys: int) -> Focus:
+        """query [..., T, Dq]; real_keys: how many keys are real, broadcasts to [..., T, 1]."""
+        centre = real_keys * torch.sigmoid(self.outer(torch.tanh(self.inner(query))))  # [..., T, 1]
+        distance = torch.arange(keys, device=query.device) - centre  # [..., T, S]
+        gain = torch.exp(-(distance**2) / (2 * (self.reach / 2) ** 2))
+        return Focus(distance.abs() <= self.reach, gain)
+
+    def extra_repr(self) -> str:
+        return f"reach={self.reach}, within={self.within}"
+
+
+def heads_of(pattern: Pattern | LocalPredictive) -> int | None:
+    """How many heads the pattern is made for; None: any number."""
+    inner = pattern.within if isinstance(pattern, LocalPredictive) else pattern
+    return len(inner.patterns) if isinstance(inner, PerHead) else None

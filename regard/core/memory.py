@@ -1,0 +1,115 @@
+"""A memory: keys projected once and kept with their values, to be read step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regard.core import request as requests
+from regard.core.attention import Attention, Lengths, attention
+from regard.core.result import Result
+from regard.core.scores import Remembered
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an `Attention` can look at. Never changed: `select`, `repeat` and `append` give a new one."""
+
+    owner: Attention
+    key: Tensor
+    """k' [..., S, D]: the score's side of the keys, 0 at padding"""
+    value: Tensor
+    """[..., S, Dv], 0 at padding"""
+    lengths: Tensor | None
+    """int64, its shape a prefix of the leading dims; None: all keys are real"""
+
+    @classmethod
+    def of(cls, owner: Attention, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
+        """Padding is zeroed before the projection, so that whatever it held reaches no parameter's gradient."""
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
+        counts = None
+        if lengths is not None:
+            leading = torch.broadcast_shapes(key.shape[:-2], value.shape[:-2])
+            counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
+            visible = torch.arange(key.shape[-2], device=key.device) < counts[..., None]
+            key, value = requests.without_padding(key, visible), requests.without_padding(value, visible)
+        expected = owner.score.expects()[1]
+        if expected is not None and key.shape[-1] != expected:
+            raise ValueError(f"key: expected {expected} features, got {list(key.shape)}")
+        return cls(owner, owner.score.key_side(key), value, counts)
+
+    def read(
+        self,
+        query: Tensor,
+        *,
+        position: int = 0,
+        bias: Tensor | None = None,
+        allowed: Tensor | None = None,
+        weights: bool = False,
+        top: int | None = None,
+        lse: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Result:
+        """query [..., T, Dq], the first of them at `position`: as `attention` over the remembered keys."""
+        return attention(
+            query,
+            self.key,
+            self.value,
+            score=Remembered(self.owner.score),
+            pattern=self.owner.pattern,
+            normalizer=self.owner.active_normalizer,
+            bias=bias,
+            lengths=self.lengths,
+            allowed=allowed,
+            position=position,
+            dropout=self.owner.active_dropout,
+            weights=weights,
+            top=top,
+            lse=lse,
+            generator=generator,
+        )
+
+    @property
+    def keys(self) -> int:
+        """How many positions there are, padding included."""
+        return self.key.shape[-2]
+
+    def select(self, rows: Tensor) -> Memory:
+        """The given rows of the first leading dim (batch), in the given order: what beam search keeps."""
+        return self._map(lambda x: x.index_select(0, rows))
+
+    def repeat(self, times: int) -> Memory:
+        """Each row of the first leading dim `times` times in a row: a beam for every sentence."""
+        return self._map(lambda x: x.repeat_interleave(times, 0))
+
+    def append(self, key: Tensor, value: Tensor | None = None) -> Memory:
+        """With more keys [..., n, Dk] behind those that are there: a cache. Behind the real ones where rows differ."""
+        new = Memory.of(self.owner, key, key if value is None else value, None)
+        return self.joined(new)
+
+    def joined(self, new: Memory) -> Memory:
+        """This memory with another, all of whose keys are real, behind it."""
+        pairs = ((self.key, new.key), (self.value, new.value))
+        key, value = (torch.cat([old, more], dim=-2) for old, more in pairs)
+        if self.lengths is None:
+            return replace(self, key=key, value=value)
+        index = _closed_up(self.lengths, self.keys, new.keys)[..., None]  # [..., S + n, 1]
+        key, value = (torch.take_along_dim(states, index, dim=-2) for states in (key, value))
+        return replace(self, key=key, value=value, lengths=self.lengths + new.keys)
+
+    def _map(self, change) -> Memory:  # type: ignore[no-untyped-def]
+        lengths = self.lengths
+        if lengths is not None and lengths.dim() and lengths.shape[0] > 1:
+            lengths = change(lengths)
+        return replace(self, key=change(self.key), value=change(self.value), lengths=lengths)
+
+
+def _closed_up(lengths: Tensor, keys: int, new: int) -> Tensor:
+    """Where each slot of a grown row comes from: real old keys, then the new ones, then what is left of the padding."""
+    slot = torch.arange(keys + new, device=lengths.device)
+    behind = slot - lengths[..., None]  # ≥ 0: at or behind the first new key
+    from_new = (behind >= 0) & (behind < new)
+    return torch.where(from_new, keys + behind, torch.where(behind >= new, slot - new, slot))

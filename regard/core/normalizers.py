@@ -1,0 +1,179 @@
+"""Normalizers: how energies become weights.
+
+Softmax, Sparsemax and Entmax15 are the α-entmax family (Peters et al. 2019) at α = 1, 2 and 1.5:
+
+    p = argmax over the simplex of pᵀe + H_α(p)
+    ∂L/∂e = s ⊙ (g − (sᵀg) / Σs),      s = p^(2 − α), and 0 where p = 0
+
+so all three share one backward, and differ in `weigh` (energies → weights) and `slope` (weights → s). A row in which
+every energy is −inf gets weights 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import torch
+from torch import Tensor
+
+Estimator = Literal["straight_through", "gumbel", "reinforce"]
+
+
+class Normalizer:
+    """energies [..., S], −inf where hidden → weights [..., S]."""
+
+
+class Entmax(Normalizer, ABC):
+    """A member of the α-entmax family."""
+
+    @abstractmethod
+    def weigh(self, energies: Tensor) -> Tensor:
+        """Weights that are ≥ 0 and sum to 1, or are all 0 where every energy is −inf. Carries no gradient."""
+
+    @abstractmethod
+    def slope(self, weights: Tensor) -> Tensor:
+        """s = p^(2 − α), 0 where p = 0."""
+
+    def backward(self, weights: Tensor, gradient: Tensor) -> Tensor:
+        """The gradient of the energies from that of the weights: s ⊙ (g − (sᵀg) / Σs)."""
+        slope = self.slope(weights)
+        total = slope.sum(-1, keepdim=True)
+        mean = (slope * gradient).sum(-1, keepdim=True) / torch.where(total == 0, 1, total)
+        return slope * (gradient - mean)
+
+    def __call__(self, energies: Tensor) -> Tensor:
+        """Weights, differentiable."""
+        return cast(Tensor, _Normalize.apply(energies, self))  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class Softmax(Entmax):
+    """exp(e / temperature), divided by its sum."""
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive("Softmax", self.temperature)
+
+    def weigh(self, energies: Tensor) -> Tensor:
+        highest = energies.amax(-1, keepdim=True)
+        weights = ((energies - highest.masked_fill(highest == -torch.inf, 0)) / self.temperature).exp_()
+        total = weights.sum(-1, keepdim=True)
+        return weights.div_(total.masked_fill_(total == 0, 1))
+
+    def slope(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def backward(self, weights: Tensor, gradient: Tensor) -> Tensor:
+        return super().backward(weights, gradient) / self.temperature
+
+
+@dataclass(frozen=True)
+class Sparsemax(Entmax):
+    """The Euclidean projection onto the simplex (Martins and Astudillo 2016): max(e − θ, 0), with exact zeros."""
+
+    def weigh(self, energies: Tensor) -> Tensor:
+        z = _below_highest(energies)
+        ordered = z.sort(-1, descending=True).values
+        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        excess = ordered.cumsum(-1) - 1  # Σ of the k largest, less 1
+        support = (rank * ordered > excess).sum(-1, keepdim=True)
+        threshold = excess.gather(-1, support - 1) / support
+        return _emptied((z - threshold).clamp_(min=0), energies)
+
+    def slope(self, weights: Tensor) -> Tensor:
+        return (weights > 0).to(weights.dtype)
+
+
+@dataclass(frozen=True)
+class Entmax15(Entmax):
+    """α = 1.5, between softmax and sparsemax (Peters et al. 2019): max(e/2 − θ, 0)², with exact zeros.
+
+    For the k largest z = e/2 with mean m and sum of squared deviations d, θ = m − √((1 − d) / k); k is the largest with
+    θ below its smallest member.
+    """
+
+    def weigh(self, energies: Tensor) -> Tensor:
+        z = _below_highest(energies) / 2
+        ordered = z.sort(-1, descending=True).values
+        rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        mean = ordered.cumsum(-1) / rank
+        deviation = (ordered.square().cumsum(-1) / rank - mean.square()) * rank
+        thresholds = mean - ((1 - deviation) / rank).clamp_(min=0).sqrt_()
+        support = (thresholds <= ordered).sum(-1, keepdim=True)
+        return _emptied((z - thresholds.gather(-1, support - 1)).clamp_(min=0).square_(), energies)
+
+    def slope(self, weights: Tensor) -> Tensor:
+        return weights.sqrt()
+
+
+@dataclass(frozen=True)
+class Hard(Normalizer):
+    """All the weight on one key.
+
+    - `straight_through`: argmax forward, the gradient of softmax(e / temperature) backward;
+    - `gumbel`: a sample from softmax(e); backward the gradient of softmax((e + noise) / temperature);
+    - `reinforce`: a sample from softmax(e); no gradient from the context to the energies. Train with
+      `loss = -(reward * out.log_probability)`.
+
+    It samples only when told (`sample=True`; modules tie it to `self.training`), else it takes the argmax. The output
+    carries `chosen` (−1: nothing to look at) and `log_probability`, which is log softmax(e) at the chosen key, 0 where
+    nothing was chosen.
+    """
+
+    estimator: Estimator = "straight_through"
+    temperature: float = 1.0
+    sample: bool = False
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ("straight_through", "gumbel", "reinforce"):
+            raise ValueError(
+                f"Hard: estimator: expected 'straight_through', 'gumbel' or 'reinforce', got {self.estimator!r}"
+            )
+        _positive("Hard", self.temperature)
+        if self.estimator == "straight_through" and self.sample:
+            raise ValueError("Hard: sample: 'straight_through' takes the argmax; expected 'gumbel' or 'reinforce'")
+        if self.estimator == "reinforce" and self.temperature != 1:
+            raise ValueError(f"Hard: temperature: 'reinforce' has none, expected 1, got {self.temperature}")
+
+    @property
+    def surrogate(self) -> Softmax | None:
+        """The softmax whose gradient stands in for that of the choice; None for `reinforce`."""
+        return None if self.estimator == "reinforce" else Softmax(self.temperature)
+
+
+class _Normalize(torch.autograd.Function):
+    """The family's forward and its one backward."""
+
+    @staticmethod
+    def forward(energies: Tensor, normalizer: Entmax) -> Tensor:
+        return normalizer.weigh(energies) if energies.shape[-1] else energies.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        ctx.normalizer = inputs[1]
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):  # type: ignore[no-untyped-def]
+        (weights,) = ctx.saved_tensors
+        # Out of plain operations, so that this backward can itself be differentiated.
+        return ctx.normalizer.backward(weights, gradient), None
+
+
+def _below_highest(energies: Tensor) -> Tensor:
+    """e − max e, at least −4: no member of a support lies further down than 2, and −inf would make NaN of sums."""
+    highest = energies.amax(-1, keepdim=True)
+    return (energies - highest.masked_fill(highest == -torch.inf, 0)).clamp_(min=-4)
+
+
+def _emptied(weights: Tensor, energies: Tensor) -> Tensor:
+    """0 in rows in which everything is hidden."""
+    return weights.masked_fill_((energies == -torch.inf).all(-1, keepdim=True), 0)
+
+
+def _positive(owner: str, temperature: float) -> None:
+    if not temperature > 0:
+        raise ValueError(f"{owner}: temperature: expected a number > 0, got {temperature!r}")

@@ -1,0 +1,110 @@
+"""What was looked at: weights, the largest of them, log-sum-exp. Computed beside the context, never changing it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.energies import AdditiveTile
+from regard.core.kernels.flat import fold
+from regard.core.kernels.heads import Heads, join
+from regard.core.kernels.scan import best_weights, first
+from regard.core.kernels.scratch import Scratch
+from regard.core.kernels.tiled import prepare, regroups, solve, unsuited
+from regard.core.normalizers import Entmax, Hard, Softmax
+from regard.core.plan import Plan
+from regard.core.reference import log_sum_exp, weights_of
+from regard.core.request import Request
+from regard.core.result import Result, Top
+from regard.core.scores import AdditiveTerms, energies_of
+
+
+def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
+    """The context, and beside it what was asked for; what was not asked for is None."""
+    if isinstance(plan.kernel, Heads) and (top or lse) and not weights:
+        return _answer_by_head(plan, top, lse)
+    request, result = plan.request, plan.run()
+    seen = result.weights if weights else None
+    if weights and seen is None:
+        seen = weights_of(request, lean_energies(request))[0]
+    if lse and result.lse is None:
+        result = replace(result, lse=_lse(request))
+    found = _top(request, result, top, seen) if top else None
+    return replace(result, weights=seen, top=found, lse=result.lse if lse else None)
+
+
+def lean_energies(request: Request) -> Tensor:
+    """The score's energies [..., T, S], differentiable, without [..., T, S, H]."""
+    terms = request.terms
+    if terms is None:
+        return request.score.energies(request.query, request.key)
+    if not isinstance(terms, AdditiveTerms):
+        return energies_of(terms)
+    leading = torch.broadcast_shapes(terms.query.shape[:-2], terms.key.shape[:-2])
+    vector = fold(terms.vector[..., None, :], leading)[:, 0]
+    folded = fold(terms.query, leading), fold(terms.key, leading)
+    energies = _AdditiveEnergies.apply(*folded, vector)  # type: ignore[no-untyped-call]
+    return cast(Tensor, energies).view(*leading, request.queries, request.keys)
+
+
+class _AdditiveEnergies(torch.autograd.Function):
+    """vᵀ tanh(q + k) for all pairs, in pieces; the backward computes the pieces again."""
+
+    @staticmethod
+    def forward(ctx, query, key, vector):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(query, key, vector)
+        return AdditiveTile(vector).energies(query, key, Scratch())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        query, key, vector = ctx.saved_tensors
+        grads = AdditiveTile(vector).backward(gradient, query, key)
+        return tuple(grad.to(query.dtype) for grad in grads)
+
+
+def _answer_by_head(plan: Plan, top: int | None, lse: bool) -> Result:
+    groups = plan.by_head()
+    results = [answer(group, top=top, lse=lse) for _, group in groups]
+    return join(results, [heads for heads, _ in groups])
+
+
+def _lse(request: Request) -> Tensor:
+    if unsuited(request) is None:
+        assert isinstance(request.normalizer, Softmax)
+        lse = solve(request, request.normalizer, request.value[..., :1].detach(), regroup=regroups(request))[1]
+        assert lse is not None
+        return lse
+    return log_sum_exp(request, lean_energies(request))
+
+
+@torch.no_grad()
+def _top(request: Request, result: Result, k: int, weights: Tensor | None) -> Top:
+    shape = (*request.leading, request.queries, k)
+    if isinstance(request.normalizer, Hard) and result.chosen is not None and unsuited(request) is None:
+        positions = torch.full(shape, -1, device=request.query.device)
+        positions[..., 0] = result.chosen
+        return Top((positions >= 0).to(request.query.dtype), positions)
+    if weights is None:
+        weights = result.weights
+    if weights is not None:
+        return _top_of_weights(weights, k)
+    if unsuited(request) is not None:
+        return _top_of_weights(weights_of(request, lean_energies(request))[0], k)
+    assert isinstance(request.normalizer, Entmax)
+    settings, (query, key, vector, _) = prepare(request, request.normalizer, regroup=regroups(request))
+    lse = result.lse
+    if isinstance(request.normalizer, Softmax):
+        lse = (_lse(request) if lse is None else lse).detach().reshape(query.shape[:2])
+    found, at = best_weights(settings, query, key, vector, lse, k)
+    return Top(found.view(shape), at.view(shape))
+
+
+def _top_of_weights(weights: Tensor, k: int) -> Top:
+    positions = torch.arange(weights.shape[-1], device=weights.device).expand(weights.shape)
+    found, at = first(weights.detach(), positions, k)
+    unused = ~(found > 0)
+    return Top(found.masked_fill(unused, 0), at.masked_fill(unused, -1))

@@ -1,0 +1,172 @@
+"""Patterns as text: `window(4) | global(0) & causal`.
+
+    pattern  = term { "|" term }
+    term     = factor { "&" factor }                      & binds tighter than |
+    factor   = "(" pattern ")" | name [ "(" argument { "," argument } ")" ]
+    argument = [ name "=" ] value
+    value    = integer | integer ":" integer | "none" | list of values | pattern
+
+`a:b` is the positions a … b − 1. Names: full, causal, window, strided, dilated, global, random, blocks, longformer,
+bigbird, per_head.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from regard.core.block_patterns import Blocks, RandomBlocks, bigbird, longformer
+from regard.core.patterns import Causal, Dilated, Full, Global, Pattern, Strided, Window, per_head
+
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=]))")
+
+
+def _flat(values: tuple[Any, ...]) -> list[int]:
+    """global(0, 5, 8:10) and global([0, 5]) alike."""
+    positions: list[int] = []
+    for value in values:
+        positions.extend(value if isinstance(value, (list, range)) else [value])
+    return positions
+
+
+_MAKERS: dict[str, Callable[..., Pattern]] = {
+    "full": Full,
+    "causal": Causal,
+    "window": Window,
+    "strided": Strided,
+    "dilated": Dilated,
+    "global": lambda *positions: Global(_flat(positions)),
+    "random": RandomBlocks,
+    "blocks": Blocks,
+    "longformer": lambda window, globals=(), stride=None: longformer(window, _flat((globals,)), stride),
+    "bigbird": lambda window, globals, random, block, seed=0: bigbird(window, _flat((globals,)), random, block, seed),
+    "per_head": lambda *patterns: per_head(patterns),
+}
+
+
+def parse(text: str) -> Pattern:
+    """The pattern that the text stands for; `parse(str(pattern)) == pattern`."""
+    reader = _Reader(text)
+    pattern = reader.pattern()
+    if reader.kind != "end":
+        raise reader.error("the end of the text, & or |")
+    return pattern
+
+
+class _Reader:
+    """Recursive descent over one text, one token ahead."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = self.after = 0
+        self.kind = self.token = ""
+        self.advance()
+
+    def advance(self) -> str:
+        """Move one token on; gives the token that was passed."""
+        passed, self.at = self.token, self.after
+        rest = self.text[self.at :]
+        self.at += len(rest) - len(rest.lstrip())
+        match = _TOKEN.match(self.text, self.at)
+        if match is not None:
+            self.kind, self.token, self.after = str(match.lastgroup), match.group().strip(), match.end()
+        elif self.at == len(self.text):
+            self.kind, self.token, self.after = "end", "the end", self.at
+        else:
+            self.kind, self.token, self.after = "unknown", self.text[self.at], self.at
+        return passed
+
+    def error(self, expected: str) -> ValueError:
+        return ValueError(f"pattern: expected {expected} at column {self.at + 1} of {self.text!r}, got {self.token!r}")
+
+    def skip(self, sign: str) -> None:
+        if self.token != sign:
+            raise self.error(repr(sign))
+        self.advance()
+
+    def pattern(self) -> Pattern:
+        left = self.term()
+        while self.token == "|":
+            self.advance()
+            left = left | self.term()
+        return left
+
+    def term(self) -> Pattern:
+        left = self.factor()
+        while self.token == "&":
+            self.advance()
+            left = left & self.factor()
+        return left
+
+    def factor(self) -> Pattern:
+        if self.token == "(":
+            self.advance()
+            inner = self.pattern()
+            self.skip(")")
+            return inner
+        if self.kind != "name":
+            raise self.error("a pattern")
+        return self.call(self.advance())
+
+    def call(self, name: str) -> Pattern:
+        if name not in _MAKERS:
+            near = difflib.get_close_matches(name, _MAKERS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"pattern: unknown name {name!r}{hint} Known: {', '.join(_MAKERS)}")
+        values: list[Any] = []
+        named: dict[str, Any] = {}
+        if self.token == "(":
+            self.arguments(values, named)
+        try:
+            return _MAKERS[name](*values, **named)
+        except TypeError as error:
+            reason = str(error).replace("<lambda>", name)
+            raise ValueError(f"pattern: {name} in {self.text!r}: {reason}") from None
+
+    def arguments(self, values: list[Any], named: dict[str, Any]) -> None:
+        self.skip("(")
+        while self.token != ")":
+            value = self.value()
+            if self.token == "=" and isinstance(value, str):
+                self.advance()
+                named[value] = self.value()
+            else:
+                values.append(_MAKERS[value]() if isinstance(value, str) else value)
+            if self.token != ")":
+                self.skip(",")
+        self.skip(")")
+
+    def value(self) -> Any:
+        """An integer, a range, None, a list, a pattern; or a bare name that a '=' follows."""
+        if self.kind == "number":
+            return self.integers()
+        if self.token == "[":
+            return self.items()
+        if self.token.lower() == "none":
+            self.advance()
+            return None
+        if self.kind == "name" and self.text[self.after :].lstrip().startswith("="):
+            return self.advance()
+        return self.pattern()
+
+    def integers(self) -> int | range:
+        first = int(self.advance())
+        if self.token != ":":
+            return first
+        self.advance()
+        if self.kind != "number":
+            raise self.error("a number after ':'")
+        return range(first, int(self.advance()))
+
+    def items(self) -> list[Any]:
+        self.skip("[")
+        items: list[Any] = []
+        while self.token != "]":
+            value = self.value()
+            items.extend(value) if isinstance(value, range) else items.append(value)
+            if self.token != "]":
+                self.skip(",")
+        self.skip("]")
+        return items

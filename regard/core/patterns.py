@@ -1,0 +1,375 @@
+"""Patterns: which query may look at which key.
+
+A pattern is a frozen value. Its one definition is `allows(i, j, size)`: may the query at position i look at the key at
+position j when there are `size` keys? Everything else follows from it:
+
+- `spans(first, last, size)`    keys that some query of first … last − 1 may look at (possibly a few more);
+- `certain(first, last, size)`  keys that every query of first … last − 1 may look at (possibly a few less);
+
+both listed analytically, in time that grows with what is kept. Kernels compute the spans, and ask `allows` only where
+the two differ. `a & b`, `a | b` and `per_head([...])` combine patterns; `str(pattern)` is text that `parse` reads back.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import torch
+from torch import Tensor
+
+from regard.core import spans as runs
+from regard.core.spans import Spans
+
+
+class Pattern(ABC):
+    """May the query at i look at the key at j?"""
+
+    @abstractmethod
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        """bool, of the shape to which the integer tensors i and j broadcast."""
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        """Keys that some query of first … last − 1 may look at. A superset is legal."""
+        return ((0, size),) if size else ()
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        """Keys that every query of first … last − 1 may look at. A subset is legal."""
+        return ()
+
+    @property
+    def heavy_rows(self) -> tuple[int, ...]:
+        """Query positions that see far more than their neighbours; kernels take them out and treat them together."""
+        return ()
+
+    @property
+    def step(self) -> int:
+        """If more than 1: only keys with (i − j) mod step = 0 are ever allowed, so positions fall into classes."""
+        return 1
+
+    def mask(self, queries: int, keys: int, position: int = 0, device: torch.device | None = None) -> Tensor:
+        """The whole pattern as bool [queries, keys] ([heads, queries, keys] for `per_head`)."""
+        i = torch.arange(position, position + queries, device=device)[:, None]
+        j = torch.arange(keys, device=device)[None, :]
+        return self.allows(i, j, keys)
+
+    def draw(self, queries: int, keys: int | None = None, position: int = 0) -> str:
+        """The pattern as text, a row a query, for the terminal."""
+        from regard.core.pattern_drawing import draw
+
+        return draw(self, queries, queries if keys is None else keys, position)
+
+    def __and__(self, other: Pattern) -> Pattern:
+        return both(self, other) if isinstance(other, Pattern) else NotImplemented
+
+    def __or__(self, other: Pattern) -> Pattern:
+        return either(self, other) if isinstance(other, Pattern) else NotImplemented
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Full(Pattern):
+    """Every query may look at every key."""
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return torch.ones((), dtype=torch.bool, device=i.device).expand(torch.broadcast_shapes(i.shape, j.shape))
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        return self.spans(first, last, size)
+
+    def __str__(self) -> str:
+        return "full"
+
+
+@dataclass(frozen=True, repr=False)
+class Causal(Pattern):
+    """j ≤ i: no looking ahead."""
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return j <= i
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return runs.clip([(0, last)], size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        return runs.clip([(0, first + 1)], size)
+
+    def __str__(self) -> str:
+        return "causal"
+
+
+@dataclass(frozen=True, repr=False)
+class Window(Pattern):
+    """i − before ≤ j ≤ i + after. `Window(n)` is `Window(n, n)`; None on a side leaves that side open."""
+
+    before: int | None
+    after: int | None
+
+    def __init__(self, before: int | None, after: int | str | None = "same") -> None:
+        object.__setattr__(self, "before", _count("Window", "before", before, none=True))
+        after = before if after == "same" else after
+        object.__setattr__(self, "after", _count("Window", "after", after, none=True))
+
+    @classmethod
+    def from_longformer(cls, width: int) -> Window:
+        """Longformer's `attention_window` is the total width: 512 looks 256 to each side."""
+        if _count("Window.from_longformer", "width", width, least=2) % 2:
+            raise ValueError(f"Window.from_longformer: width: expected an even number, got {width}")
+        return cls(width // 2)
+
+    @classmethod
+    def from_flash(cls, left: int, right: int) -> Window:
+        """flash-attn's `window_size=(left, right)`; −1 is unbounded. It aligns bottom-right: pass `position=S-T`."""
+        sides = [None if side == -1 else side for side in (left, right)]
+        return cls(sides[0], sides[1])
+
+    @classmethod
+    def from_keras(cls, size: int) -> Window:
+        """Keras's `sliding_window=n` counts the query itself: n − 1 to each side."""
+        return cls(_count("Window.from_keras", "size", size, least=1) - 1)
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        allowed = Full().allows(i, j, size)
+        if self.before is not None:
+            allowed = allowed & (j >= i - self.before)
+        if self.after is not None:
+            allowed = allowed & (j <= i + self.after)
+        return allowed
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return runs.clip([self._reach(first, last - 1, size)], size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        return runs.clip([self._reach(last - 1, first, size)], size)
+
+    def _reach(self, lowest: int, highest: int, size: int) -> tuple[int, int]:
+        lo = 0 if self.before is None else lowest - self.before
+        hi = size if self.after is None else highest + self.after + 1
+        return lo, hi
+
+    def __str__(self) -> str:
+        if self.before == self.after:
+            return f"window({_number(self.before)})"
+        return f"window({_number(self.before)}, {_number(self.after)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Strided(Pattern):
+    """(i − j) mod every = 0: every so-many-th key, counted from the query, to both sides."""
+
+    every: int
+
+    def __post_init__(self) -> None:
+        _count("Strided", "every", self.every, least=1)
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return (i - j) % self.every == 0
+
+    @property
+    def step(self) -> int:
+        return self.every
+
+    def __str__(self) -> str:
+        return f"strided({self.every})"
+
+
+@dataclass(frozen=True, repr=False)
+class Dilated(Pattern):
+    """|i − j| ≤ reach·gap and (i − j) mod gap = 0: a window with holes, `reach` keys to each side."""
+
+    reach: int
+    gap: int
+
+    def __post_init__(self) -> None:
+        _count("Dilated", "reach", self.reach)
+        _count("Dilated", "gap", self.gap, least=1)
+
+    @property
+    def window(self) -> Window:
+        """The window without its holes."""
+        return Window(self.reach * self.gap)
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return self.window.allows(i, j, size) & ((i - j) % self.gap == 0)
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return self.window.spans(first, last, size)
+
+    @property
+    def step(self) -> int:
+        return self.gap
+
+    def __str__(self) -> str:
+        return f"dilated({self.reach}, {self.gap})"
+
+
+@dataclass(frozen=True, repr=False)
+class Global(Pattern):
+    """i or j is one of the positions: those look at all, and all look at them. Positions beyond the end are inert."""
+
+    positions: tuple[int, ...]
+
+    def __init__(self, positions: Iterable[int] | int) -> None:
+        given = [positions] if isinstance(positions, int) else list(positions)
+        checked = {_count("Global", "positions", p) for p in given}
+        object.__setattr__(self, "positions", tuple(sorted(checked)))
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        chosen = torch.tensor(self.positions, dtype=i.dtype, device=i.device)
+        return torch.isin(i, chosen) | torch.isin(j, chosen)
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        if runs.intersection(((first, last),), _stretches(self.positions)):
+            return super().spans(first, last, size)
+        return self.certain(first, last, size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        if not runs.difference(((first, last),), _stretches(self.positions)):
+            return super().spans(first, last, size)
+        return runs.clip(_stretches(self.positions), size)
+
+    @property
+    def heavy_rows(self) -> tuple[int, ...]:
+        return self.positions
+
+    def __str__(self) -> str:
+        stretches = _stretches(self.positions)
+        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in stretches)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Both(Pattern):
+    """What every one of the patterns allows (`a & b`)."""
+
+    patterns: tuple[Pattern, ...]
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return reduce(torch.logical_and, (p.allows(i, j, size) for p in self.patterns))
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return reduce(runs.intersection, (p.spans(first, last, size) for p in self.patterns))
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        return reduce(runs.intersection, (p.certain(first, last, size) for p in self.patterns))
+
+    @property
+    def heavy_rows(self) -> tuple[int, ...]:
+        return _all_heavy_rows(self.patterns)
+
+    @property
+    def step(self) -> int:
+        return math.lcm(*(p.step for p in self.patterns))
+
+    def __str__(self) -> str:
+        return " & ".join(f"({p})" if isinstance(p, Either) else str(p) for p in self.patterns)
+
+
+@dataclass(frozen=True, repr=False)
+class Either(Pattern):
+    """What at least one of the patterns allows (`a | b`)."""
+
+    patterns: tuple[Pattern, ...]
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        return reduce(torch.logical_or, (p.allows(i, j, size) for p in self.patterns))
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return runs.union(*(p.spans(first, last, size) for p in self.patterns))
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        return runs.union(*(p.certain(first, last, size) for p in self.patterns))
+
+    @property
+    def heavy_rows(self) -> tuple[int, ...]:
+        return _all_heavy_rows(self.patterns)
+
+    @property
+    def step(self) -> int:
+        return math.gcd(*(p.step for p in self.patterns))
+
+    def __str__(self) -> str:
+        return " | ".join(str(p) for p in self.patterns)
+
+
+@dataclass(frozen=True, repr=False)
+class PerHead(Pattern):
+    """One pattern for each head. A head is the last leading dimension of query, key and value."""
+
+    patterns: tuple[Pattern, ...]
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        """bool [heads, T, S] for i [T, 1] and j [1, S]."""
+        return torch.stack([p.allows(i, j, size) for p in self.patterns], dim=-3)
+
+    def __str__(self) -> str:
+        return f"per_head({', '.join(str(p) for p in self.patterns)})"
+
+
+def per_head(patterns: Sequence[Pattern]) -> PerHead:
+    """The h-th pattern for the h-th head."""
+    if not patterns:
+        raise ValueError("per_head: patterns: expected at least one pattern, got none")
+    for pattern in patterns:
+        if not isinstance(pattern, Pattern) or isinstance(pattern, PerHead):
+            raise TypeError(f"per_head: patterns: expected patterns without per_head inside, got {pattern!r}")
+    return PerHead(tuple(patterns))
+
+
+def both(left: Pattern, right: Pattern) -> Pattern:
+    """left & right, flattened; what is the same on both sides stands once."""
+    return _combine(Both, left, right)
+
+
+def either(left: Pattern, right: Pattern) -> Pattern:
+    """left | right, flattened; what is the same on both sides stands once."""
+    return _combine(Either, left, right)
+
+
+def _combine(kind: type[Both] | type[Either], left: Pattern, right: Pattern) -> Pattern:
+    if isinstance(left, PerHead) or isinstance(right, PerHead):
+        return _combine_heads(kind, left, right)
+    parts: list[Pattern] = []
+    for pattern in (left, right):
+        parts.extend(pattern.patterns if isinstance(pattern, kind) else [pattern])
+    distinct = tuple(dict.fromkeys(parts))
+    # Full is the neutral element of & and swallows everything under |.
+    if kind is Both:
+        distinct = tuple(p for p in distinct if p != Full()) or (Full(),)
+    elif Full() in distinct:
+        distinct = (Full(),)
+    return distinct[0] if len(distinct) == 1 else kind(distinct)
+
+
+def _combine_heads(kind: type[Both] | type[Either], left: Pattern, right: Pattern) -> PerHead:
+    heads = [len(p.patterns) for p in (left, right) if isinstance(p, PerHead)]
+    if len(set(heads)) > 1:
+        raise ValueError(f"per_head: patterns of {heads[0]} and of {heads[1]} heads cannot be combined")
+    sides = [p.patterns if isinstance(p, PerHead) else (p,) * heads[0] for p in (left, right)]
+    return PerHead(tuple(_combine(kind, a, b) for a, b in zip(*sides, strict=True)))
+
+
+@lru_cache(maxsize=256)
+def _stretches(positions: tuple[int, ...]) -> Spans:
+    return runs.runs(positions)
+
+
+def _all_heavy_rows(patterns: Iterable[Pattern]) -> tuple[int, ...]:
+    return tuple(sorted({row for p in patterns for row in p.heavy_rows}))
+
+
+def _count(owner: str, name: str, value: object, least: int = 0, none: bool = False) -> int:
+    if none and value is None:
+        return None  # type: ignore[return-value]
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        wanted = f"a whole number ≥ {least}" + (" or None" if none else "")
+        raise ValueError(f"{owner}: {name}: expected {wanted}, got {value!r}")
+    return value
+
+
+def _number(value: int | None) -> str:
+    return "none" if value is None else str(value)

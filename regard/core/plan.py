@@ -1,0 +1,66 @@
+"""The plan: which kernel computes a request, and why the others do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regard.core.kernels.dense import Dense
+from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.heads import Heads, by_pattern
+from regard.core.kernels.kernel import Kernel
+from regard.core.kernels.tiled import Regrouped, Tiles, Union
+from regard.core.reference import reference
+from regard.core.request import Request
+from regard.core.result import Result
+
+
+class Reference:
+    """Takes everything."""
+
+    name = "reference"
+
+    def refuse(self, request: Request) -> str | None:
+        return None
+
+    def run(self, request: Request) -> Result:
+        return reference(request)
+
+
+KERNELS: tuple[Kernel, ...] = (Dense(), Heads(), Regrouped(), Union(), Tiles(), HardChoice(), Reference())
+"""In the order in which they are asked."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The kernel that takes a request. It depends on what is computed, not on what is asked for beside the context."""
+
+    request: Request
+    kernel: Kernel
+    refusals: tuple[tuple[str, str], ...]
+    """(kernel, reason) for every kernel that was asked before"""
+
+    def run(self) -> Result:
+        return self.kernel.run(self.request)
+
+    def explain(self) -> str:
+        """The choice, every refusal with its reason, density, FLOPs and bytes, as text."""
+        from regard.core.explanation import explain
+
+        return explain(self)
+
+    def by_head(self) -> list[tuple[list[int], Plan]]:
+        """For a pattern per head: (heads, their plan) for each distinct pattern."""
+        if not isinstance(self.kernel, Heads):
+            return []
+        return [(heads, choose(request)) for heads, request in by_pattern(self.request)]
+
+
+def choose(request: Request) -> Plan:
+    """The first kernel that takes the request."""
+    refusals: list[tuple[str, str]] = []
+    for kernel in KERNELS:
+        reason = kernel.refuse(request)
+        if reason is None:
+            return Plan(request, kernel, tuple(refusals))
+        refusals.append((kernel.name, reason))
+    raise AssertionError("the reference takes everything")

@@ -1,0 +1,78 @@
+"""Pooling by attention: a learned query looks over all states and says what matters. For text classification."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.attention import Attention, Lengths
+from regard.core.local import LocalPredictive
+from regard.core.normalizers import Normalizer, Softmax
+from regard.core.patterns import Full, Pattern
+from regard.core.result import Result, Top
+from regard.core.scores import Additive, Score
+
+
+class Pool(nn.Module):
+    """context = Σ_j weight_j state_j,      weights = normalizer(score(u, states)) with a learned query u
+
+    The score is additive unless another is given: vᵀ tanh(Wu + U state), as in hierarchical attention networks (Yang et
+    al. 2016). With `queries=n` there are n learned queries, and results keep a dim for them.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        queries: int | None = None,
+        score: Score | str | None = None,
+        pattern: Pattern | LocalPredictive | str = Full(),  # noqa: B008, a frozen value
+        normalizer: Normalizer | str = Softmax(),  # noqa: B008, a frozen value
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if queries is not None and queries < 1:
+            raise ValueError(f"queries: expected a whole number ≥ 1 or None, got {queries}")
+        self.query = nn.Parameter(torch.empty(queries or 1, dim))
+        nn.init.uniform_(self.query, -1 / math.sqrt(dim), 1 / math.sqrt(dim))
+        self.single = queries is None
+        self.attention = Attention(Additive(dim, dim, dim) if score is None else score, pattern, normalizer, dropout)
+
+    def forward(
+        self,
+        states: Tensor,
+        *,
+        value: Tensor | None = None,
+        lengths: Lengths | None = None,
+        visible: Tensor | None = None,
+        weights: bool = False,
+        top: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Result:
+        """states [..., S, dim] → context [..., dim], weights [..., S]. `visible`: bool, broadcasts to [..., S]."""
+        result = self.attention(
+            self.query.to(states.dtype),
+            states,
+            value,
+            lengths=lengths,
+            allowed=None if visible is None else visible[..., None, :],
+            weights=weights,
+            top=top,
+            generator=generator,
+        )
+        return _without_query(result) if self.single else result
+
+
+def _without_query(result: Result) -> Result:
+    """Drop the dim of the single query."""
+    fields = {
+        name: None if getattr(result, name) is None else getattr(result, name).squeeze(-2)
+        for name in ("context", "weights")
+    }
+    top = result.top and Top(result.top.weights.squeeze(-2), result.top.positions.squeeze(-2))
+    chosen = None if result.chosen is None else result.chosen.squeeze(-1)
+    log_probability = None if result.log_probability is None else result.log_probability.squeeze(-1)
+    return replace(result, **fields, top=top, chosen=chosen, log_probability=log_probability)  # type: ignore[arg-type]

@@ -1,0 +1,240 @@
+"""Scores: how well a query and a key fit.
+
+Each score has one readable definition, `energies(query, key)`. Beside it stands what kernels need, which is all that
+they know of a score: it is *bilinear*, (q', k', scale) with energy scale · q'ᵀk', or *additive*, (q', k', v) with
+energy vᵀ tanh(q' + k'). A score of your own may define `energies` alone; it then runs on the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Bilinear(NamedTuple):
+    """energy = scale · q'ᵀk'"""
+
+    query: Tensor
+    """q' [..., T, D]"""
+    key: Tensor
+    """k' [..., S, D]"""
+    scale: float
+
+
+class AdditiveTerms(NamedTuple):
+    """energy = vᵀ tanh(q' + k')"""
+
+    query: Tensor
+    """q' [..., T, H]"""
+    key: Tensor
+    """k' [..., S, H]"""
+    vector: Tensor
+    """v [..., H], leading dims as those of q' and k' or fewer"""
+
+
+class Score(nn.Module, ABC):
+    """query [..., T, Dq], key [..., S, Dk] → energies [..., T, S]."""
+
+    @abstractmethod
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        """The definition."""
+
+    def key_side(self, key: Tensor) -> Tensor:
+        """k': all that can be computed from the keys alone. A Memory keeps it."""
+        return key
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
+        """What the kernels compute with; None if the score belongs to neither family."""
+        return None
+
+    def expects(self) -> tuple[int | None, int | None]:
+        """(Dq, Dk) where the parameters fix them."""
+        return None, None
+
+    @property
+    def heads(self) -> int | None:
+        """How many heads have parameters of their own; None: all share them."""
+        return None
+
+
+class Remembered(Score):
+    """The same score, given k' in place of the keys."""
+
+    def __init__(self, score: Score) -> None:
+        super().__init__()
+        self.score = score
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        terms = self.terms(query, key)
+        return self.score.energies(query, key) if terms is None else energies_of(terms)
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
+        return self.score.terms(query, key_side)
+
+    def expects(self) -> tuple[int | None, int | None]:
+        return self.score.expects()[0], None
+
+    @property
+    def heads(self) -> int | None:
+        return self.score.heads
+
+
+class Dot(Score):
+    """qᵀk"""
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ key.mT
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
+        return Bilinear(query, key_side, 1.0)
+
+
+class ScaledDot(Score):
+    """qᵀk / √d (Vaswani et al. 2017): the energies' spread does not grow with d."""
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ key.mT / math.sqrt(query.shape[-1])
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
+        return Bilinear(query, key_side, 1 / math.sqrt(query.shape[-1]))
+
+
+class General(Score):
+    """qᵀWk (Luong et al. 2015). `heads=` gives each head a W of its own."""
+
+    def __init__(self, query_dim: int, key_dim: int, *, heads: int | None = None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(*_per_head(heads), query_dim, key_dim))
+        _spread(self.weight, fan_in=key_dim)
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ self.weight @ key.mT  # [..., T, Dq] [Dq, Dk] [..., Dk, S]
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
+        return Bilinear(query @ self.weight, key_side, 1.0)
+
+    def expects(self) -> tuple[int, int]:
+        return self.weight.shape[-2], self.weight.shape[-1]
+
+    @property
+    def heads(self) -> int | None:
+        return self.weight.shape[0] if self.weight.dim() == 3 else None
+
+
+class Cosine(Score):
+    """τ · qᵀk / (‖q‖‖k‖); a zero vector fits nothing: energy 0, gradient 0.
+
+    With `learned=True`, τ > 0 is a parameter, one a head with `heads=`. This is the content addressing of a Neural
+    Turing Machine (Graves et al. 2014), w = softmax(β · cos(k, M)): its key is our query, its memory rows are our keys,
+    its key strength β is our τ.
+    """
+
+    def __init__(self, tau: float = 1.0, *, learned: bool = False, heads: int | None = None) -> None:
+        super().__init__()
+        if not tau > 0:
+            raise ValueError(f"Cosine: tau: expected a number > 0, got {tau}")
+        start = torch.full(_per_head(heads), math.log(tau))
+        self.log_tau: Tensor
+        if learned:
+            self.log_tau = nn.Parameter(start)
+        else:
+            self.register_buffer("log_tau", start, persistent=False)
+
+    @property
+    def tau(self) -> Tensor:
+        """[] or [heads]"""
+        return self.log_tau.exp()
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.tau[..., None, None].to(query.dtype) * (unit(query) @ unit(key).mT)
+
+    def key_side(self, key: Tensor) -> Tensor:
+        return unit(key)
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
+        return Bilinear(self.tau[..., None, None].to(query.dtype) * unit(query), key_side, 1.0)
+
+    @property
+    def heads(self) -> int | None:
+        return self.log_tau.shape[0] if self.log_tau.dim() else None
+
+
+class Additive(Score):
+    """vᵀ tanh(Wq + Uk) (Bahdanau et al. 2015). `bias=True` adds a bias inside the tanh; `heads=`: parameters a head.
+
+    `None` for a dim leaves its projection out: those states come with `hidden` features, projected already.
+    """
+
+    def __init__(
+        self,
+        query_dim: int | None,
+        key_dim: int | None,
+        hidden: int,
+        *,
+        bias: bool = False,
+        heads: int | None = None,
+    ) -> None:
+        super().__init__()
+        lead = _per_head(heads)
+        self.query_weight = None if query_dim is None else nn.Parameter(torch.empty(*lead, hidden, query_dim))  # W
+        self.key_weight = None if key_dim is None else nn.Parameter(torch.empty(*lead, hidden, key_dim))  # U
+        self.vector = nn.Parameter(torch.empty(*lead, hidden))  # v
+        self.bias = nn.Parameter(torch.zeros(*lead, hidden)) if bias else None
+        for weight in (self.query_weight, self.key_weight, self.vector):
+            if weight is not None:
+                _spread(weight, fan_in=weight.shape[-1])
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        q, k = self._query_side(query), self.key_side(key)  # [..., T, H], [..., S, H]
+        pairs = torch.tanh(q[..., :, None, :] + k[..., None, :, :])  # [..., T, S, H]
+        return (pairs * self.vector[..., None, None, :]).sum(-1)
+
+    def key_side(self, key: Tensor) -> Tensor:
+        return key if self.key_weight is None else key @ self.key_weight.mT
+
+    def _query_side(self, query: Tensor) -> Tensor:
+        side = query if self.query_weight is None else query @ self.query_weight.mT
+        return side if self.bias is None else side + self.bias[..., None, :]
+
+    def terms(self, query: Tensor, key_side: Tensor) -> AdditiveTerms:
+        return AdditiveTerms(self._query_side(query), key_side, self.vector)
+
+    def expects(self) -> tuple[int, int]:
+        hidden = self.vector.shape[-1]
+        query_dim, key_dim = (
+            hidden if weight is None else weight.shape[-1] for weight in (self.query_weight, self.key_weight)
+        )
+        return query_dim, key_dim
+
+    @property
+    def heads(self) -> int | None:
+        return self.vector.shape[0] if self.vector.dim() == 2 else None
+
+
+def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
+    """The energies [..., T, S] of what a score hands to the kernels."""
+    if isinstance(terms, Bilinear):
+        return terms.query @ terms.key.mT * terms.scale
+    pairs = torch.tanh(terms.query[..., :, None, :] + terms.key[..., None, :, :])  # [..., T, S, H]
+    return (pairs * terms.vector[..., None, None, :]).sum(-1)
+
+
+def unit(x: Tensor) -> Tensor:
+    """x / ‖x‖ over the last dim; 0 stays 0, with gradient 0."""
+    squared = (x * x).sum(-1, keepdim=True)
+    zero = squared == 0
+    return x * torch.where(zero, 0, squared.masked_fill(zero, 1).rsqrt())
+
+
+def _per_head(heads: int | None) -> tuple[int, ...]:
+    if heads is not None and heads < 1:
+        raise ValueError(f"heads: expected a whole number ≥ 1 or None, got {heads}")
+    return () if heads is None else (heads,)
+
+
+def _spread(weight: Tensor, fan_in: int) -> None:
+    nn.init.uniform_(weight, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
