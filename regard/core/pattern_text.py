@@ -13,6 +13,7 @@ bigbird, per_head.
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +45,13 @@ _MAKERS: dict[str, Callable[..., Pattern]] = {
     "bigbird": lambda window, globals, random, block, seed=0: bigbird(window, _flat((globals,)), random, block, seed),
     "per_head": lambda *patterns: per_head(patterns),
 }
+
+
+def _usage(name: str) -> str:
+    """How a name is called: window(before, [after])."""
+    parameters = inspect.signature(_MAKERS[name]).parameters.values()
+    words = [p.name if p.default is p.empty else f"[{p.name}]" for p in parameters]
+    return f"{name}({', '.join(words)})"
 
 
 def parse(text: str) -> Pattern:
@@ -120,10 +128,11 @@ class _Reader:
         if self.token == "(":
             self.arguments(values, named)
         try:
-            return _MAKERS[name](*values, **named)
-        except TypeError as error:
-            reason = str(error).replace("<lambda>", name)
-            raise ValueError(f"pattern: {name} in {self.text!r}: {reason}") from None
+            inspect.signature(_MAKERS[name]).bind(*values, **named)
+        except TypeError:
+            given = [*map(str, values), *(f"{key}={value}" for key, value in named.items())]
+            raise ValueError(f"pattern: expected {_usage(name)}, got {name}({', '.join(given)})") from None
+        return _MAKERS[name](*values, **named)
 
     def arguments(self, values: list[Any], named: dict[str, Any]) -> None:
         self.skip("(")

@@ -147,7 +147,7 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     # On other devices the check would wait for the device; there, lengths out of range act as 0 or as the whole row.
     if given.device.type == "cpu" and given.numel() and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
-    return given.to(device, torch.int64).view(*given.shape, *[1] * (len(leading) - given.dim()))
+    return given.to(device, torch.int64).view((*given.shape, *[1] * (len(leading) - given.dim())))
 
 
 def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[Tensor | None, Tensor | None]:

@@ -82,13 +82,22 @@ def test_row_without_anything_visible(normalizer, theirs):
 
 @PAIRS
 @pytest.mark.parametrize("size", [6, 150])
-@pytest.mark.parametrize("pattern", ["full", "causal", "window(3) | global(0)", "strided(7)"])
-def test_attention(normalizer, theirs, size, pattern):
+@pytest.mark.parametrize(
+    ("pattern", "allows"),
+    [
+        ("full", lambda i, j: (i >= 0) & (j >= 0)),
+        ("causal", lambda i, j: j <= i),
+        ("window(3) | global(0)", lambda i, j: ((i - j).abs() <= 3) | (i == 0) | (j == 0)),
+        ("strided(7)", lambda i, j: (i - j) % 7 == 0),
+    ],
+    ids=["full", "causal", "union", "strided"],
+)
+def test_attention(normalizer, theirs, size, pattern, allows):
     states = [random(2, size, 4, seed=seed).requires_grad_() for seed in range(3)]
     query, key, value = states
     context = regard.attention(query, key, value, score="dot", pattern=pattern, normalizer=normalizer).context
-    mask = regard.pattern(pattern).mask(size, size)
-    energies = (query @ key.mT).masked_fill(~mask, -torch.inf)
+    positions = torch.arange(size)
+    energies = (query @ key.mT).masked_fill(~allows(positions[:, None], positions), -torch.inf)
     expected = row_by_row(theirs, energies) @ value
     torch.testing.assert_close(context, expected, rtol=0, atol=1e-10)
     upstream = random(*context.shape, seed=99)

@@ -139,40 +139,46 @@ def _part(pattern: Pattern, without: Pattern | None, step: int, queries: int, ke
         stop = min(start + ROWS, rows)
         stretches = runs.difference(((start, stop),), runs.runs(heavy))
         if stretches:
-            spans, doubtful = _columns(pattern, without, step, columns, first_class, stretches)
+            spans, doubtful = _columns(pattern, without, step, keys, first_class, stretches)
             replaced = tuple(row - start for row in heavy if start <= row < stop)
             tiles.append(Tile((start, stop), spans, doubtful, replaced))
-    heavy_tiles = [
-        HeavyTile(tuple(chosen), *_columns(pattern, without, step, columns, first_class, runs.runs(chosen)))
-        for chosen in (heavy[at : at + ROWS] for at in range(0, len(heavy), ROWS))
-    ]
-    return Part(pattern, without, step, tuple(t for t in tiles if t.spans), tuple(heavy_tiles))
+    heavy_tiles = []
+    for chosen in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):
+        spans, doubtful = _columns(pattern, without, step, keys, first_class, runs.runs(chosen))
+        if not spans and columns:  # these rows see nothing, but must still replace what the other tiles computed
+            spans = doubtful = ((0, 1),)
+        heavy_tiles.append(HeavyTile(chosen, spans, doubtful))
+    return Part(pattern, without, step, tuple(t for t in tiles if t.spans), tuple(t for t in heavy_tiles if t.spans))
 
 
 def _columns(
-    pattern: Pattern, without: Pattern | None, step: int, columns: int, base: int, stretches: Spans
+    pattern: Pattern, without: Pattern | None, step: int, keys: int, base: int, stretches: Spans
 ) -> tuple[Spans, Spans]:
     """(keys that some of the rows may look at, those of them that not certainly all rows may look at)."""
-    size = columns * step
     possible: Spans = ()
-    certain: Spans = ((0, columns),)
+    certain: Spans = ((0, -(-keys // step)),)
     for start, stop in stretches:
         rows = ((base + start) * step, (base + stop) * step)
-        reached = _outwards(pattern.spans(*rows, size), step)
-        sure = _inwards(pattern.certain(*rows, size), step)
+        reached = _outwards(pattern.spans(*rows, keys), step)
+        sure = _inwards(pattern.certain(*rows, keys), step, keys)
         if without is not None:
-            reached = runs.difference(reached, _inwards(without.certain(*rows, size), step))
-            sure = runs.difference(sure, _outwards(without.spans(*rows, size), step))
+            reached = runs.difference(reached, _inwards(without.certain(*rows, keys), step, keys))
+            sure = runs.difference(sure, _outwards(without.spans(*rows, keys), step))
         possible = runs.union(possible, reached)
         certain = runs.intersection(certain, sure)
     return possible, runs.difference(possible, certain)
 
 
 def _outwards(spans: Spans, step: int) -> Spans:
-    """Spans of positions as spans of class members, every class that is touched."""
+    """Spans of positions as spans of class members, every member that is touched in some class."""
     return spans if step == 1 else runs.union((lo // step, -(-hi // step)) for lo, hi in spans)
 
 
-def _inwards(spans: Spans, step: int) -> Spans:
-    """Spans of positions as spans of class members, only those that lie inside for every class."""
-    return spans if step == 1 else runs.union((-(-lo // step), hi // step) for lo, hi in spans)
+def _inwards(spans: Spans, step: int, keys: int) -> Spans:
+    """Spans of positions as spans of class members, only those that lie inside in every class.
+
+    Behind the last key a class is only filled up, and that is hidden elsewhere: there a member counts as inside.
+    """
+    if step == 1:
+        return spans
+    return runs.union((-(-lo // step), -(-hi // step) if hi == keys else hi // step) for lo, hi in spans)

@@ -1,0 +1,26 @@
+"""Small tiles, so that small inputs exercise what large ones do."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from regard.core.kernels import dense, energies, parts, tiles
+
+
+@pytest.fixture
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tiles of 4 queries, a few pairs at a time, and no pattern so small that the dense kernel takes it."""
+    parts.parts_of.cache_clear()
+    monkeypatch.setattr(parts, "ROWS", 4)
+    monkeypatch.setattr(tiles, "_PAIRS", 64)
+    monkeypatch.setattr(tiles, "_MANY", 2)
+    monkeypatch.setattr(energies, "_PAIRS", 64)
+    monkeypatch.setattr(dense, "_SMALL", 0)
+    yield
+    parts.parts_of.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)

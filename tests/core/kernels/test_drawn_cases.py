@@ -1,0 +1,133 @@
+"""Every kernel against the reference, forward and backward, over a thousand drawn cases each."""
+
+import pytest
+import torch
+from hypothesis import HealthCheck, assume, given, settings
+from torch import Tensor
+
+from regard import Entmax15, Hard, Softmax, Sparsemax
+from regard.core.kernels.dense import Dense
+from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.heads import Heads
+from regard.core.kernels.kernel import Kernel
+from regard.core.kernels.tiled import Regrouped, Tiles, Union
+from regard.core.observe import answer
+from regard.core.plan import Plan
+from regard.core.reference import log_sum_exp, reference
+from tests.core.drawn import NORMALIZERS, Case, cases, strided, unions
+
+many = settings(
+    max_examples=1000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+SOFT = [Softmax(), Softmax(0.6)]
+FAMILY = [*SOFT, Sparsemax(), Entmax15()]
+HARD = [n for n in NORMALIZERS if isinstance(n, Hard)]
+
+tiled = pytest.mark.usefixtures("small_tiles")
+
+
+def gradients(case: Case, outputs: list[Tensor]) -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(2)
+    total = sum(
+        (out.masked_fill(out == -torch.inf, 0) * torch.randn(out.shape, generator=generator, dtype=out.dtype)).sum()
+        for out in outputs
+    )
+    found: dict[str, Tensor] = {}
+    if isinstance(total, Tensor) and total.requires_grad:
+        grads = torch.autograd.grad(total, list(case.leaves.values()), allow_unused=True, retain_graph=True)
+        found = {name: grad for name, grad in zip(case.leaves, grads, strict=True) if grad is not None}
+    return found
+
+
+def same(mine: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
+
+
+def check(kernel: Kernel, case: Case) -> None:
+    """Context, and whatever else is asked for, with all gradients."""
+    request = case.request
+    assume(kernel.refuse(request) is None)
+    soft = isinstance(request.normalizer, Softmax)
+    plain = kernel.run(request)
+    found = answer(Plan(request, kernel, ()), weights=True, top=3, lse=soft)
+    expected = reference(request)
+    assert found.weights is not None and expected.weights is not None and found.top is not None
+    assert torch.equal(found.context, plain.context), "asking for more changed the context"
+    same(found.context, expected.context)
+    same(found.weights, expected.weights)
+    mine, theirs = [found.context, found.weights], [expected.context, expected.weights]
+    if soft:
+        lse = log_sum_exp(request, request.score.energies(request.query, request.key))
+        assert found.lse is not None
+        same(found.lse, lse)
+        mine, theirs = [*mine, found.lse], [*theirs, lse]
+    if expected.chosen is not None:
+        assert found.chosen is not None and found.log_probability is not None
+        assert expected.log_probability is not None
+        assert torch.equal(found.chosen, expected.chosen)
+        same(found.log_probability, expected.log_probability)
+        mine, theirs = [*mine, found.log_probability], [*theirs, expected.log_probability]
+    check_top(kernel, case, expected.weights)
+    expected_gradients = gradients(case, theirs)
+    for name, grad in gradients(case, mine).items():
+        assert torch.isfinite(grad).all(), name
+        same(grad, expected_gradients.get(name, torch.zeros_like(grad)))
+        if name in case.padding:
+            assert (grad[case.padding[name]] == 0).all(), "padding got a gradient"
+
+
+def check_top(kernel: Kernel, case: Case, weights: Tensor) -> None:
+    """The largest three without the matrix, against sorting the matrix."""
+    top = answer(Plan(case.request, kernel, ()), top=3).top
+    assert top is not None
+    ordered, positions = weights.detach().sort(dim=-1, descending=True, stable=True)
+    filled = torch.nn.functional.pad(ordered, (0, 3))[..., :3]
+    same(top.weights, filled)
+    used = filled > 1e-9
+    distinct = (filled.diff(dim=-1).abs() > 1e-9).all(-1, keepdim=True)  # near ties may fall either way
+    places = torch.nn.functional.pad(positions, (0, 3), value=-1)[..., :3]
+    assert torch.equal(top.positions[used & distinct], places[used & distinct])
+    assert (top.positions[top.weights == 0] == -1).all()
+
+
+@given(cases(SOFT))
+@many
+def test_dense(case: Case) -> None:
+    check(Dense(), case)
+
+
+@given(cases(FAMILY))
+@many
+@tiled
+def test_tiles(case: Case) -> None:
+    check(Tiles(), case)
+
+
+@given(cases(FAMILY, strided, by_pair=False))
+@many
+@tiled
+def test_regrouped(case: Case) -> None:
+    check(Regrouped(), case)
+
+
+@given(cases(SOFT, unions, by_pair=False))
+@many
+@tiled
+def test_union(case: Case) -> None:
+    check(Union(), case)
+
+
+@given(cases(HARD))
+@many
+@tiled
+def test_hard(case: Case) -> None:
+    check(HardChoice(), case)
+
+
+@given(cases(by_head=True))
+@many
+@tiled
+def test_heads(case: Case) -> None:
+    check(Heads(), case)

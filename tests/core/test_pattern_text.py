@@ -1,0 +1,62 @@
+"""Patterns as text: what is read, and what is said of what cannot be."""
+
+import pytest
+from hypothesis import given, settings
+
+from regard import Blocks, Causal, Dilated, Full, Global, Pattern, Strided, Window, bigbird, longformer, per_head
+from regard.core.pattern_text import parse
+from tests.core.test_patterns import patterns
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("full", Full()),
+        ("window(4) | global(0) & causal", Window(4) | (Global([0]) & Causal())),
+        ("(window(4) | global(0)) & causal", (Window(4) | Global([0])) & Causal()),
+        (" window( 3 ,1 )", Window(3, 1)),
+        ("window(before=3, after=none)", Window(3, None)),
+        ("dilated(2, gap=3) | strided(every=4)", Dilated(2, 3) | Strided(4)),
+        ("global(0, 5, 8:11)", Global([0, 5, 8, 9, 10])),
+        ("longformer(512, globals=0:64, stride=64)", longformer(512, range(64), 64)),
+        ("bigbird(6, [0, 1], random=1, block=4, seed=9)", bigbird(6, [0, 1], 1, 4, 9)),
+        ("per_head(window(8), strided(4), full)", per_head([Window(8), Strided(4), Full()])),
+        ("per_head(full, window(1)) & causal", per_head([Causal(), Window(1) & Causal()])),
+        ("blocks([[0], [0, 1], []], 4)", Blocks([[0], [0, 1], []], 4)),
+    ],
+)
+def test_reads(text: str, pattern: Pattern) -> None:
+    assert parse(text) == pattern
+
+
+@given(patterns)
+@settings(max_examples=300, deadline=None)
+def test_text_of_a_pattern_is_read_back(pattern: Pattern) -> None:
+    assert parse(str(pattern)) == pattern
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a pattern at column 1"),
+        ("window(4", r"expected ',' at column 9 of 'window\(4', got 'the end'"),
+        ("windw(4)", "unknown name 'windw'; did you mean 'window'?"),
+        ("window(4) window(2)", "expected the end of the text, & or | at column 11"),
+        ("window(4) |", "expected a pattern at column 12"),
+        ("window(4) ^ full", "at column 11 .* got '\\^'"),
+        ("window(-4)", "got '-'"),
+        ("strided(0)", "every: expected a whole number ≥ 1, got 0"),
+        ("window()", r"expected window\(before, \[after\]\), got window\(\)"),
+        ("window(1, 2, 3)", r"expected window\(before, \[after\]\), got window\(1, 2, 3\)"),
+        ("strided(full)", "every: expected a whole number"),
+        ("longformer(5)", "expected an even number, got 5"),
+        ("bigbird(4)", "expected bigbird.window, globals, random, block, .seed.., got bigbird.4."),
+        ("window(size=3)", r"got window\(size=3\)"),
+        ("per_head()", "at least one pattern"),
+        ("per_head(4)", "per_head"),
+        ("global(2:)", "expected a number after ':'"),
+    ],
+)
+def test_says_what_is_wrong(text: str, said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        parse(text)
