@@ -7,7 +7,7 @@ from regard.core.local import LocalMonotonic, LocalPredictive
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead
 from regard.core.normalizers import Entmax15, Hard, Normalizer, Softmax, Sparsemax
-from regard.core.pattern_text import parse as pattern
+from regard.core.pattern_text import parse as parse_pattern
 from regard.core.patterns import Causal, Dilated, Full, Global, Pattern, Strided, Window, per_head
 from regard.core.pool import Pool
 from regard.core.result import Result, Top
@@ -48,7 +48,7 @@ __all__ = [
     "bigbird",
     "coattend",
     "longformer",
-    "pattern",
+    "parse_pattern",
     "per_head",
     "plan",
 ]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 from regard.core.kernels import dense, energies, parts, tiles
 
@@ -19,8 +18,3 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(dense, "_SMALL", 0)
     yield
     parts.parts_of.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def seeded() -> None:
-    torch.manual_seed(0)

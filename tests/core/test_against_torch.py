@@ -248,7 +248,7 @@ def test_pattern_with_bias_and_mask_of_pairs(kernel, pattern, mask):
 )
 def test_random_blocks_where_a_stride_does_not_divide_the_keys(kernel, text):
     query, key, value = inputs = states(990, 990, batch=1, heads=1, dim=4)
-    pattern = regard.pattern(text)
+    pattern = regard.parse_pattern(text)
     assert regard.plan(query, key, value, pattern=pattern).kernel.name == kernel
     seen = pattern.mask(990, 990)  # what is drawn is the pattern's own
     empty = ~seen.any(-1, keepdim=True)

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from regard import Attention, Entmax15, LocalPredictive, Pattern, Softmax, Sparsemax, attention, pattern, plan
+from regard import Attention, Entmax15, LocalPredictive, Pattern, Softmax, Sparsemax, attention, parse_pattern, plan
 from regard.core.reference import reference
 from tests.core.test_scores import every_score
 
@@ -72,7 +72,7 @@ def test_bias(text: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("normalizer", [Softmax(), Sparsemax(), Entmax15()], ids=lambda n: type(n).__name__)
-@pytest.mark.parametrize("looks", [pattern("window(1) | global(0)"), LocalPredictive(4, 2).double()], ids=str)
+@pytest.mark.parametrize("looks", [parse_pattern("window(1) | global(0)"), LocalPredictive(4, 2).double()], ids=str)
 def test_reference(looks: Pattern | LocalPredictive, normalizer) -> None:
     def run(*states: Tensor) -> tuple[Tensor, Tensor]:
         out = reference(plan(*states, pattern=looks, normalizer=normalizer).request)

@@ -66,7 +66,7 @@ class Dense:
             is_causal=causal,
             scale=terms.scale / temperature,
         )
-        context = context.view(*request.leading, request.queries, -1)
+        context = context.reshape(*request.leading, request.queries, -1)
         return Result(context if empty is None else context.masked_fill(empty, 0))
 
     @staticmethod

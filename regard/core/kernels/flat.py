@@ -21,7 +21,7 @@ class Flat:
     def fold(cls, tensor: Tensor, leading: torch.Size, rest: int) -> Flat:
         """Fold all but the last `rest` dims of a tensor whose leading dims broadcast to `leading`."""
         own = tensor.shape[: tensor.dim() - rest]
-        folded = tensor.reshape(-1, *tensor.shape[tensor.dim() - rest :])
+        folded = tensor.reshape(own.numel(), *tensor.shape[tensor.dim() - rest :])
         if own == leading:
             return cls(folded, None)
         numbers = torch.arange(folded.shape[0], device=tensor.device).view(own)
@@ -31,15 +31,7 @@ class Flat:
         """Rows start … stop − 1 of the batch: [stop − start, *rest]."""
         return self.tensor[start:stop] if self.index is None else self.tensor[self.index[start:stop]]
 
-    def add_to(self, start: int, stop: int, where: tuple[slice, ...], amount: Tensor) -> None:
-        """tensor[row, where] += amount for rows start … stop − 1 of the batch; broadcast rows add up."""
-        if self.index is None:
-            self.tensor[(slice(start, stop), *where)] += amount
-        else:
-            target = self.tensor[(slice(None), *where)]
-            target.index_add_(0, self.index[start:stop], amount)
-
 
 def fold(tensor: Tensor, leading: torch.Size) -> Tensor:
     """[..., N, D] → [G, N, D], copied where it is broadcast."""
-    return tensor.expand(*leading, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:])
+    return tensor.expand(*leading, *tensor.shape[-2:]).reshape(leading.numel(), *tensor.shape[-2:])

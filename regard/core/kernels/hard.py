@@ -56,9 +56,9 @@ def _at(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
     if not request.keys:
         return states.new_zeros(*chosen.shape, states.shape[-1])
     folded = fold(states, request.leading)
-    index = chosen.reshape(folded.shape[0], -1)
+    index = chosen.reshape(folded.shape[0], request.queries)
     batch = torch.arange(folded.shape[0], device=states.device)[:, None]
-    found = folded[batch, index.clamp(min=0)].view(*chosen.shape, -1)
+    found = folded[batch, index.clamp(min=0)].view(*chosen.shape, states.shape[-1])
     return found.masked_fill((chosen < 0)[..., None], 0)
 
 

@@ -97,9 +97,8 @@ def solve(
     query, key, vector, bias = tensors
     context, lse = attend(settings, query, key, folded, vector, bias)
     shape = (*request.leading, request.queries)
-    return context.view(*shape, -1) if context.numel() else context.view(*shape, folded.shape[-1]), (
-        lse.view(shape) if isinstance(normalizer, Softmax) else None
-    )
+    context = context.view(*shape, folded.shape[-1])
+    return context, lse.view(shape) if isinstance(normalizer, Softmax) else None
 
 
 def prepare(

@@ -99,7 +99,7 @@ class Tiled:
     def chunks(self, tile: Tile) -> Iterator[Chunk]:
         """Classes and rows of the batch that are computed together: as many as the caches hold."""
         step, area = self.part.step, max(1, tile.height * tile.width)
-        for classes in _shares(step, max(1, _PAIRS // (area * self.batch))):
+        for classes in _shares(step, max(1, _PAIRS // (area * max(1, self.batch)))):
             for batch in _shares(self.batch, max(1, _PAIRS // area)):
                 yield classes, batch
 
@@ -340,7 +340,9 @@ class _Backward:
     def __call__(self, context: Tensor, lse: Tensor, grad_context: Tensor | None, grad_lse: Tensor | None):  # type: ignore[no-untyped-def]
         g = torch.zeros_like(context) if grad_context is None else grad_context
         # de = p ⊙ (dp − offset): what the softmax takes off, less what lse's own gradient gives
-        offset = torch.stack([(wide(a) * wide(b)).sum(-1, keepdim=True) for a, b in zip(g, context, strict=True)])
+        offset = wide(g.new_empty(*g.shape[:2], 1))
+        for row in range(len(g)):  # one at a time: the product of all would be as large as the context
+            offset[row] = (wide(g[row]) * wide(context[row])).sum(-1, keepdim=True)
         if grad_lse is not None and lse.numel():
             offset = offset - grad_lse[..., None]
         # a row with nothing to look at has lse −inf: +inf in its place makes every weight 0

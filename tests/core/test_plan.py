@@ -1,0 +1,83 @@
+"""Which kernel is chosen, and what is said about it."""
+
+import pytest
+import torch
+
+from regard import Additive, Hard, LocalPredictive, Softmax, Sparsemax, attention, parse_pattern, plan
+
+Q = torch.zeros(2, 4, 600, 8)
+
+
+def chosen(**arguments) -> str:  # type: ignore[no-untyped-def]
+    return plan(Q, Q, Q, **arguments).kernel.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kernel"),
+    [
+        ({}, "dense"),
+        ({"pattern": "causal"}, "dense"),
+        ({"lengths": [600, 3]}, "dense"),
+        ({"pattern": "causal", "position": 2}, "tiles"),
+        ({"pattern": "window(9)"}, "tiles"),
+        ({"pattern": "bigbird(8, [0], random=1, block=4)"}, "tiles"),
+        ({"score": Additive(8, 8, 4)}, "tiles"),
+        ({"normalizer": Sparsemax()}, "tiles"),
+        ({"dropout": 0.1}, "tiles"),
+        ({"bias": torch.zeros(600, 600, requires_grad=True)}, "tiles"),
+        ({"pattern": "strided(5)"}, "regrouped"),
+        ({"pattern": "dilated(2, 5) & causal", "normalizer": Sparsemax()}, "regrouped"),
+        ({"pattern": "window(9) | strided(5)"}, "union"),
+        ({"pattern": "(window(9) | strided(5)) & causal"}, "union"),
+        ({"pattern": "window(9) | strided(5)", "normalizer": Sparsemax()}, "tiles"),
+        ({"pattern": "strided(5)", "bias": torch.zeros(600, 600)}, "tiles"),
+        ({"pattern": "per_head(full, causal, window(3), strided(2))"}, "heads"),
+        ({"normalizer": Hard()}, "hard"),
+        ({"pattern": LocalPredictive(8, 4)}, "reference"),
+    ],
+)
+def test_the_first_that_takes_it(arguments: dict, kernel: str) -> None:
+    assert chosen(**arguments) == kernel
+
+
+def test_small_patterns_are_dense() -> None:
+    small = torch.zeros(20, 8)
+    assert plan(small, small, small, pattern="window(2) | strided(3)").kernel.name == "dense"
+
+
+def test_explain_names_every_refusal_density_and_cost() -> None:
+    said = plan(Q, Q, Q, pattern="window(9) | global(0)", normalizer=Softmax(0.5)).explain()
+    for part in (
+        "attention of 2 × 4 × 600 queries to 600 keys: ScaledDot, window(9) | global(0), Softmax(temperature=0.5)",
+        "kernel   tiles",
+        "not dense: the pattern would become a mask of 600 × 600",
+        "not regrouped: the pattern has no stride",
+        "not union: the pattern has no stride",
+        "density",
+        "GFLOP",
+        "MiB",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["window(9) | global(0, 77)", "strided(7)", "window(4) | strided(7) | global(3)", "causal", "random(2, 16, 1)"],
+)
+@pytest.mark.parametrize("position", [0, 37])
+def test_density_is_exact(text: str, position: int) -> None:
+    kept = parse_pattern(text).mask(600, 600, position).double().mean()
+    said = plan(Q, Q, Q, pattern=text, position=position).explain()
+    assert f"allows {100 * float(kept):.2f} % of the pairs" in said
+
+
+def test_explain_speaks_for_each_head() -> None:
+    said = plan(Q, Q, Q, pattern="per_head(full, window(3), full, strided(2))").explain()
+    assert "heads 0, 2" in said and "heads 3" in said and "regrouped" in said
+
+
+def test_nothing_forms_the_matrix_of_a_long_sequence() -> None:
+    """335 GiB of weights, in the memory of a test."""
+    x = torch.randn(1, 1, 300_000, 2)
+    out = attention(x, x, x, pattern="window(1) | global(0)", top=1)
+    assert out.context.shape == x.shape
