@@ -73,7 +73,7 @@ def attention(
     A query that may look at nothing gets context 0, weights 0, lse −inf.
     """
     request = _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, generator)
-    _check_extras(top, lse, request.normalizer)
+    check_extras(top, lse, request.normalizer)
     return answer(choose(request), weights, top, lse)
 
 
@@ -217,7 +217,6 @@ def _read(
     dropout: float,
     generator: torch.Generator | None,
 ) -> Request:
-    query, key, value = (_as_autocast(x) for x in (query, key, value))
     return requests.read(
         query,
         key,
@@ -234,16 +233,7 @@ def _read(
     )
 
 
-def _as_autocast(x: Tensor) -> Tensor:
-    """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
-    if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
-        device = x.device.type
-        if torch.is_autocast_enabled(device):
-            return x.to(torch.get_autocast_dtype(device))
-    return x
-
-
-def _check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
+def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
     if top is not None and (not isinstance(top, int) or top < 1):
         raise ValueError(f"top: expected a whole number ≥ 1 or None, got {top!r}")
     if lse and not isinstance(normalizer, Softmax):

@@ -6,7 +6,7 @@ import torch
 
 from regard.core.kernels.heads import Heads
 from regard.core.kernels.parts import Part, Tile, parts_of
-from regard.core.kernels.tiled import regroups, unsuited
+from regard.core.kernels.tile_kernels import regroups, unsuited
 from regard.core.local import LocalPredictive
 from regard.core.patterns import Pattern
 from regard.core.plan import Plan

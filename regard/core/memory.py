@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from regard.core import request as requests
-from regard.core.attention import Attention, Lengths, attention
+from regard.core.attention import Attention, Lengths, check_extras
+from regard.core.observe import answer
+from regard.core.plan import choose
 from regard.core.result import Result
 from regard.core.scores import Remembered
 
@@ -54,23 +56,24 @@ class Memory:
         generator: torch.Generator | None = None,
     ) -> Result:
         """query [..., T, Dq], the first of them at `position`: as `attention` over the remembered keys."""
-        return attention(
+        normalizer = self.owner.active_normalizer
+        check_extras(top, lse, normalizer)
+        request = requests.read(
             query,
             self.key,
             self.value,
-            score=Remembered(self.owner.score),
-            pattern=self.owner.pattern,
-            normalizer=self.owner.active_normalizer,
-            bias=bias,
-            lengths=self.lengths,
-            allowed=allowed,
-            position=position,
-            dropout=self.owner.active_dropout,
-            weights=weights,
-            top=top,
-            lse=lse,
-            generator=generator,
+            Remembered(self.owner.score),
+            self.owner.pattern,
+            normalizer,
+            bias,
+            self.lengths,
+            allowed,
+            position,
+            self.owner.active_dropout,
+            generator,
+            zeroed=True,
         )
+        return answer(choose(request), weights, top, lse)
 
     @property
     def keys(self) -> int:

@@ -13,7 +13,7 @@ from regard.core.kernels.flat import fold
 from regard.core.kernels.heads import Heads, join
 from regard.core.kernels.scan import best_weights, first
 from regard.core.kernels.scratch import Scratch
-from regard.core.kernels.tiled import prepare, regroups, solve, unsuited
+from regard.core.kernels.tile_kernels import prepare, regroups, solve, unsuited
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.plan import Plan
 from regard.core.reference import log_sum_exp, weights_of

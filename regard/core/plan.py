@@ -8,7 +8,7 @@ from regard.core.kernels.dense import Dense
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.tiled import Regrouped, Tiles, Union
+from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.reference import reference
 from regard.core.request import Request
 from regard.core.result import Result

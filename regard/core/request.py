@@ -95,8 +95,10 @@ def read(
     position: int,
     dropout: float,
     generator: torch.Generator | None,
+    zeroed: bool = False,
 ) -> Request:
-    """Check what came and say in one sentence what is wrong with it."""
+    """Check what came and say in one sentence what is wrong with it. `zeroed`: beyond `lengths` there is 0 already."""
+    query, key, value = _as_autocast(query), _as_autocast(key), _as_autocast(value)
     _check_tensors(query, key, value, score)
     leading = _leading(query, key, value)
     pairs = (*leading, query.shape[-2], key.shape[-2])
@@ -110,11 +112,12 @@ def read(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout: expected a number in [0, 1), got {dropout!r}")
     counts = None if lengths is None else read_lengths(lengths, leading, key.shape[-2], query.device)
+    zeroed = zeroed and allowed is None
     visible, allowed = _visible(counts, allowed, key.shape[-2])
     return Request(
         query=query,
-        key=without_padding(key, visible),
-        value=without_padding(value, visible),
+        key=key if zeroed else without_padding(key, visible),
+        value=value if zeroed else without_padding(value, visible),
         score=score,
         pattern=pattern,
         normalizer=normalizer,
@@ -160,6 +163,15 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
     by_key = by_key.expand(*by_key.shape[:-1], keys)
     visible = by_key if visible is None else visible & by_key
     return visible, None if allowed.shape[-2] == 1 else allowed
+
+
+def _as_autocast(x: Tensor) -> Tensor:
+    """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
+    if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
+        device = x.device.type
+        if torch.is_autocast_enabled(device):
+            return x.to(torch.get_autocast_dtype(device))
+    return x
 
 
 def _leading(query: Tensor, key: Tensor, value: Tensor) -> torch.Size:

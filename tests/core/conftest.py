@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from regard.core.kernels import dense, energies, parts, tiles
+from regard.core.kernels import dense, energies, parts, tile_access
 
 
 @pytest.fixture
@@ -12,8 +12,8 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tiles of 4 queries, a few pairs at a time, and no pattern so small that the dense kernel takes it."""
     parts.parts_of.cache_clear()
     monkeypatch.setattr(parts, "ROWS", 4)
-    monkeypatch.setattr(tiles, "_PAIRS", 64)
-    monkeypatch.setattr(tiles, "_MANY", 2)
+    monkeypatch.setattr(tile_access, "_PAIRS", 64)
+    monkeypatch.setattr(tile_access, "_MANY", 2)
     monkeypatch.setattr(energies, "_PAIRS", 64)
     monkeypatch.setattr(dense, "_SMALL", 0)
     yield

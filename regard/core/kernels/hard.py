@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.core.kernels.flat import fold
 from regard.core.kernels.scan import best_energy
-from regard.core.kernels.tiled import prepare, solve, unregroupable, unsuited
+from regard.core.kernels.tile_kernels import prepare, solve, unregroupable, unsuited
 from regard.core.normalizers import Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.kernels.classes import ungroup
-from regard.core.kernels.tiles import Settings, Tiled
+from regard.core.kernels.residues import ungroup
+from regard.core.kernels.tile_access import Settings, TileAccess
 
 
 @torch.no_grad()
@@ -30,7 +30,7 @@ def _best(
 ) -> tuple[Tensor, Tensor]:
     values = positions = None
     for part in settings.parts:
-        tiled = Tiled(settings, part, query, key, vector)
+        tiled = TileAccess(settings, part, query, key, vector)
         part_values, part_positions = _best_of_part(tiled, lse, k, raw)
         if values is None or positions is None:
             values, positions = part_values, part_positions
@@ -42,7 +42,7 @@ def _best(
     return values, positions
 
 
-def _best_of_part(tiled: Tiled, lse: Tensor | None, k: int, raw: bool) -> tuple[Tensor, Tensor]:
+def _best_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> tuple[Tensor, Tensor]:
     ends = None
     if lse is not None:
         ends = tiled.by_query(lse.masked_fill(lse == -torch.inf, torch.inf)[..., None])

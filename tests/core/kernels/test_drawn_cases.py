@@ -10,7 +10,7 @@ from regard.core.kernels.dense import Dense
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.tiled import Regrouped, Tiles, Union
+from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.observe import answer
 from regard.core.plan import Plan
 from regard.core.reference import log_sum_exp, reference

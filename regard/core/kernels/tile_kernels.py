@@ -1,4 +1,4 @@
-"""The kernels that work tile by tile (`tiles.py`): for a pattern without stride, with one, and for unions of both."""
+"""Kernels that work tile by tile (`tile_attention.py`): for patterns without a stride, with one, and for unions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from torch import Tensor
 
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.parts import Part, parts_of
-from regard.core.kernels.tiles import Settings, attend
+from regard.core.kernels.tile_access import Settings
+from regard.core.kernels.tile_attention import attend
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Entmax15, Softmax, Sparsemax
 from regard.core.patterns import Pattern, PerHead

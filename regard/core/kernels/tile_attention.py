@@ -1,0 +1,105 @@
+"""Attention tile by tile, forward and backward by hand, in memory that grows with what is kept.
+
+For each tile: energies, weights, context; of a softmax only the context and lse = log Σ exp are kept. Parts of a union
+are merged by log-sum-exp:
+
+    lse = log(e^{lse₁} + e^{lse₂}),      context = e^{lse₁ − lse} context₁ + e^{lse₂ − lse} context₂
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.energies import wide
+from regard.core.kernels.residues import ungroup
+from regard.core.kernels.tile_access import Settings, TileAccess
+from regard.core.kernels.tile_backward import Backward
+from regard.core.normalizers import Softmax
+
+
+def attend(
+    settings: Settings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None, bias: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """(context [G, T, Dv], lse [G, T]), differentiable. The lse of sparse normalizers is empty."""
+    return cast(tuple[Tensor, Tensor], _Attend.apply(query, key, value, vector, bias, settings))  # type: ignore[no-untyped-call]
+
+
+class _Attend(torch.autograd.Function):
+    """`bias` is the tensor inside `settings.bias`: it is passed so that autograd sees it."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, vector, bias, settings):  # type: ignore[no-untyped-def]
+        context, lse = _forward(settings, query, key, value, vector)
+        ctx.settings = settings
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(query, key, value, vector, context, lse)
+        return context, lse
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_context, grad_lse):  # type: ignore[no-untyped-def]
+        query, key, value, vector, context, lse = ctx.saved_tensors
+        backward = Backward(ctx.settings, query, key, value, vector, ctx.needs_input_grad)
+        return backward(context, lse, grad_context, grad_lse)
+
+
+def _forward(
+    settings: Settings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    context = lse = None
+    for part in settings.parts:
+        part_context, part_lse = _forward_part(TileAccess(settings, part, query, key, vector), value)
+        if context is None or lse is None:
+            context, lse = part_context, part_lse
+        else:
+            context, lse = _merge(context, lse, part_context, part_lse)
+    assert context is not None and lse is not None
+    return context.to(value.dtype), lse[..., 0] if isinstance(settings.normalizer, Softmax) else lse.new_empty(0)
+
+
+def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
+    """(context [G, T, Dv], lse [G, T, 1]) in float32 or better."""
+    value = tiled.by_key(value)
+    dtype = wide(value[:0]).dtype
+    context = value.new_zeros(*tiled.query.shape[:3], value.shape[-1], dtype=dtype)
+    lse = value.new_full((*tiled.query.shape[:3], 1), -torch.inf, dtype=dtype)
+    for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+        for chunk in tiled.chunks(tile):
+            q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
+            energies = tiled.energies(tile, chunk, q, k)
+            v = tiled.keys_of(value, tile, chunk)
+            kept = tiled.kept(tile, chunk, dtype)
+            if isinstance(tiled.settings.normalizer, Softmax):
+                tile_context, tile_lse = _softmax_context(energies, v, kept)
+                tiled.put_rows(lse, tile, chunk, tile_lse)
+            else:
+                weights = tiled.settings.normalizer.weigh(energies)
+                tile_context = wide(torch.bmm((weights if kept is None else weights * kept).to(v.dtype), v))
+            tiled.put_rows(context, tile, chunk, tile_context)
+    return (
+        ungroup(context, tiled.queries, tiled.offset),
+        ungroup(lse, tiled.queries, tiled.offset),
+    )
+
+
+def _softmax_context(energies: Tensor, value: Tensor, kept: Tensor | None) -> tuple[Tensor, Tensor]:
+    """energies [B, R, C], overwritten; value [B, C, Dv] → (context [B, R, Dv], lse [B, R, 1])."""
+    highest = energies.amax(-1, keepdim=True)
+    highest.masked_fill_(highest == -torch.inf, 0)
+    weights = energies.sub_(highest).exp_()
+    total = weights.sum(-1, keepdim=True)
+    lse = total.log().add_(highest)
+    if kept is not None:
+        weights.mul_(kept)
+    context = wide(torch.bmm(weights.to(value.dtype), value))
+    return context.div_(total.masked_fill_(total == 0, 1)), lse
+
+
+def _merge(context: Tensor, lse: Tensor, more: Tensor, more_lse: Tensor) -> tuple[Tensor, Tensor]:
+    total = torch.logaddexp(lse, more_lse)
+    finite = total.masked_fill(total == -torch.inf, 0)
+    merged = context.mul_((lse - finite).exp_()).addcmul_(more, (more_lse - finite).exp_())
+    return merged, total
