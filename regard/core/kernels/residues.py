@@ -13,8 +13,9 @@ def regroup(states: Tensor, step: int, offset: int) -> Tensor:
         return states[None]
     batch, length, dim = states.shape
     members = -(-(offset + length) // step)
-    filled = pad(states, (0, 0, offset, members * step - offset - length))
-    return filled.view(batch, members, step, dim).permute(2, 0, 1, 3).contiguous()
+    behind = members * step - offset - length
+    filled = pad(states, (0, 0, offset, behind)) if offset or behind else states
+    return filled.reshape(batch, members, step, dim).permute(2, 0, 1, 3).contiguous()
 
 
 def ungroup(classes: Tensor, length: int, offset: int) -> Tensor:
