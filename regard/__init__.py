@@ -1,14 +1,14 @@
 """Regard: attention you can train, use and look into."""
 
 from regard.core.attention import Attention, attention, plan
-from regard.core.block_patterns import Blocks, RandomBlocks, bigbird, longformer
+from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
 from regard.core.coattention import coattend
 from regard.core.local import LocalMonotonic, LocalPredictive
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead
 from regard.core.normalizers import Entmax15, Hard, Normalizer, Softmax, Sparsemax
 from regard.core.pattern_text import parse as parse_pattern
-from regard.core.patterns import Causal, Dilated, Full, Global, Pattern, Strided, Window, per_head
+from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 from regard.core.pool import Pool
 from regard.core.result import Result, Top
 from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score

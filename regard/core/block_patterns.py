@@ -1,4 +1,4 @@
-"""Patterns made of blocks of positions, and the two published unions: Longformer and BigBird."""
+"""Patterns of single positions and of blocks, and the two published unions: Longformer and BigBird."""
 
 from __future__ import annotations
 
@@ -11,8 +11,65 @@ from torch import Tensor
 
 from regard.core import noise
 from regard.core import spans as runs
-from regard.core.patterns import Global, Pattern, Strided, Window, _count
+from regard.core.patterns import Full, Pattern, Strided, Window, count_of
 from regard.core.spans import Spans
+
+_TOGETHER = 1024  # blocks of queries whose random blocks are drawn at once
+
+
+@dataclass(frozen=True, repr=False)
+class Global(Pattern):
+    """i or j is one of the positions: those look at all, and all look at them. Positions beyond the end are inert."""
+
+    positions: tuple[int, ...]
+
+    def __init__(self, positions: Iterable[int] | int) -> None:
+        given = [positions] if isinstance(positions, int) else list(positions)
+        checked = {count_of("Global", "positions", p) for p in given}
+        object.__setattr__(self, "positions", tuple(sorted(checked)))
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        chosen = torch.tensor(self.positions, dtype=i.dtype, device=i.device)
+        return torch.isin(i, chosen) | torch.isin(j, chosen)
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        if runs.intersection(((first, last),), _stretches(self.positions)):
+            return super().spans(first, last, size)
+        return self.certain(first, last, size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        if not runs.difference(((first, last),), _stretches(self.positions)):
+            return super().spans(first, last, size)
+        return runs.clip(_stretches(self.positions), size)
+
+    @property
+    def heavy_rows(self) -> tuple[int, ...]:
+        return self.positions
+
+    @property
+    def light(self) -> Pattern:
+        return _SeenByAll(self.positions)
+
+    def __str__(self) -> str:
+        stretches = _stretches(self.positions)
+        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in stretches)})"
+
+
+@dataclass(frozen=True, repr=False)
+class _SeenByAll(Pattern):
+    """j is one of the positions: what is left of `Global` for the other rows."""
+
+    positions: tuple[int, ...]
+
+    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
+        seen = torch.isin(j, torch.tensor(self.positions, dtype=j.dtype, device=j.device))
+        return seen & Full().allows(i, j, size)
+
+    def spans(self, first: int, last: int, size: int) -> Spans:
+        return runs.clip(_stretches(self.positions), size)
+
+    def certain(self, first: int, last: int, size: int) -> Spans:
+        return self.spans(first, last, size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +85,7 @@ class Blocks(Pattern):
 
     def __init__(self, table: Tensor | Sequence[Iterable[int]], block: int) -> None:
         object.__setattr__(self, "table", _rows_of(table))
-        object.__setattr__(self, "block", _count("Blocks", "block", block, least=1))
+        object.__setattr__(self, "block", count_of("Blocks", "block", block, least=1))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         table = _looked_up(self.table).to(i.device)
@@ -68,9 +125,9 @@ class RandomBlocks(Pattern):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _count("RandomBlocks", "count", self.count)
-        _count("RandomBlocks", "block", self.block, least=1)
-        _count("RandomBlocks", "seed", self.seed)
+        count_of("RandomBlocks", "count", self.count)
+        count_of("RandomBlocks", "block", self.block, least=1)
+        count_of("RandomBlocks", "seed", self.seed)
 
     def drawn(self, rows: Tensor, size: int) -> Tensor:
         """The blocks of keys for each block of queries in `rows`: [*rows.shape, count], distinct, −1 for none.
@@ -98,8 +155,8 @@ class RandomBlocks(Pattern):
 
     def _table(self, first: int, last: int, size: int) -> Blocks:
         """The draws for queries first … last − 1 as a table whose row 0 is the block of `first`."""
-        rows = torch.arange(first // self.block, (last - 1) // self.block + 1)
-        return Blocks(self.drawn(rows, size).tolist(), self.block)
+        numbers = range(first // self.block, (last - 1) // self.block + 1)
+        return Blocks([_draws(self, size, n // _TOGETHER)[n % _TOGETHER] for n in numbers], self.block)
 
     def __str__(self) -> str:
         return f"random({self.count}, {self.block}, {self.seed})"
@@ -123,6 +180,14 @@ def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: 
     return pattern | RandomBlocks(random, block, seed) if random else pattern
 
 
+@lru_cache(maxsize=64)
+def _draws(pattern: RandomBlocks, size: int, share: int) -> list[list[int]]:
+    """The draws for _TOGETHER blocks of queries: one at a time, they would cost more than the attention."""
+    rows = torch.arange(share * _TOGETHER, (share + 1) * _TOGETHER)
+    drawn: list[list[int]] = pattern.drawn(rows, size).tolist()
+    return drawn
+
+
 def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
     if isinstance(table, Tensor):
         if table.dtype is not torch.bool or table.dim() != 2:
@@ -130,7 +195,12 @@ def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], 
                 f"Blocks: table: expected bool [query blocks, key blocks], got {table.dtype} {list(table.shape)}"
             )
         return tuple(tuple(row.nonzero()[:, 0].tolist()) for row in table)
-    return tuple(tuple(sorted({_count("Blocks", "table", int(c), -1) for c in row} - {-1})) for row in table)
+    return tuple(tuple(sorted({count_of("Blocks", "table", int(c), -1) for c in row} - {-1})) for row in table)
+
+
+@lru_cache(maxsize=256)
+def _stretches(positions: tuple[int, ...]) -> Spans:
+    return runs.runs(positions)
 
 
 @lru_cache(maxsize=32)

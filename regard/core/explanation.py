@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 
 from regard.core.kernels.heads import Heads
-from regard.core.kernels.parts import Part, Tile, parts_of
+from regard.core.kernels.parts import HeavyTile, Part, Tile, parts_of
 from regard.core.kernels.tile_kernels import regroups, unsuited
 from regard.core.local import LocalPredictive
 from regard.core.patterns import Pattern
 from regard.core.plan import Plan
 from regard.core.request import Request
 from regard.core.scores import AdditiveTerms
+from regard.core.spans import length
 
 
 def explain(plan: Plan) -> str:
@@ -67,23 +68,22 @@ def _kept(request: Request) -> int:
 
 
 def _kept_of_tile(request: Request, part: Part, tile: Tile) -> int:
-    from regard.core.kernels.parts import HeavyTile
-
-    first, step = request.position // part.step, part.step
-    rows = torch.tensor(tile.rows) if isinstance(tile, HeavyTile) else torch.arange(*tile.rows)
-    if not isinstance(tile, HeavyTile):
-        rows = rows[~torch.isin(rows, torch.tensor(part.heavy_rows, dtype=torch.int64))]
+    """Pairs of one tile that are real and the part's own, over all its classes."""
+    step, heavy = part.step, isinstance(tile, HeavyTile)
+    rows = torch.tensor(tile.rows) if heavy else torch.arange(*tile.rows)
+    replaced = set(tile.replaced)
+    rows = rows[[row for row in range(len(rows)) if row not in replaced]]
+    # In classes, rows and columns may be filled up: then every pair is asked about.
+    asked = tile.doubtful if step == 1 else tile.spans
     residue = torch.arange(step)[:, None, None]
-    i = (rows[:, None] + first) * step + residue  # [step, R, 1]
-    total = 0
-    for lo, hi in tile.spans:
-        j = torch.arange(lo, hi) * step + residue  # [step, 1, C]
-        allowed = part.pattern.allows(i, j, request.keys) & (j < request.keys)
-        if part.without is not None:
-            allowed = allowed & ~part.without.allows(i, j, request.keys)
-        real = (i >= request.position) & (i < request.position + request.queries)
-        total += int((allowed & real).sum())
-    return total
+    i = (rows[:, None] + request.position // step) * step + residue  # [step, R, 1]
+    j = torch.tensor([c for lo, hi in asked for c in range(lo, hi)], dtype=torch.int64) * step + residue  # [step, 1, C]
+    allowed = part.pattern.allows(i, j, request.keys) & (j < request.keys)
+    allowed = allowed & (i >= request.position) & (i < request.position + request.queries)
+    if part.without is not None:
+        allowed = allowed & ~part.without.allows(i, j, request.keys)
+    certain = 0 if step > 1 else len(rows) * (tile.width - length(tile.doubtful))
+    return certain + int(allowed.sum())
 
 
 def _flops(request: Request, pairs: int) -> float:

@@ -30,14 +30,7 @@ class Memory:
     @classmethod
     def of(cls, owner: Attention, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
         """Padding is zeroed before the projection, so that whatever it held reaches no parameter's gradient."""
-        if key.shape[-2] != value.shape[-2]:
-            raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
-        counts = None
-        if lengths is not None:
-            leading = torch.broadcast_shapes(key.shape[:-2], value.shape[:-2])
-            counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
-            visible = torch.arange(key.shape[-2], device=key.device) < counts[..., None]
-            key, value = requests.without_padding(key, visible), requests.without_padding(value, visible)
+        key, value, counts = zero_padding(key, value, lengths)
         expected = owner.score.expects()[1]
         if expected is not None and key.shape[-1] != expected:
             raise ValueError(f"key: expected {expected} features, got {list(key.shape)}")
@@ -108,6 +101,18 @@ class Memory:
         if lengths is not None and lengths.dim() and lengths.shape[0] > 1:
             lengths = change(lengths)
         return replace(self, key=change(self.key), value=change(self.value), lengths=lengths)
+
+
+def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """(key, value) with 0 at and beyond `lengths`, and these as int64 that broadcasts to the leading dims."""
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
+    if lengths is None:
+        return key, value, None
+    leading = torch.broadcast_shapes(key.shape[:-2], value.shape[:-2])
+    counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
+    visible = torch.arange(key.shape[-2], device=key.device) < counts[..., None]
+    return requests.without_padding(key, visible), requests.without_padding(value, visible), counts
 
 
 def _closed_up(lengths: Tensor, keys: int, new: int) -> Tensor:

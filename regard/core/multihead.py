@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.core.attention import Attention, Lengths, read_score
 from regard.core.local import LocalPredictive
-from regard.core.memory import Memory
+from regard.core.memory import Memory, zero_padding
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.result import Result
@@ -87,10 +87,8 @@ class MultiHead(nn.Module):
 
     def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> MultiHeadMemory:
         """Project keys [..., S, key_dim] and values once, to be read by many queries."""
-        value = key if value is None else value
-        if lengths is not None:  # before the projection, so that padding reaches no parameter's gradient
-            plain = Memory.of(Attention(), key, value, lengths)
-            key, value, lengths = plain.key, plain.value, plain.lengths
+        # Before the projection, so that padding reaches no parameter's gradient.
+        key, value, lengths = zero_padding(key, key if value is None else value, lengths)
         keys, values = _split(self.key(key), self.kv_heads), _split(self.value(value), self.kv_heads)
         return MultiHeadMemory(self, Memory.of(self.attention, keys, values, lengths))
 

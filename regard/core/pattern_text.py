@@ -18,8 +18,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from regard.core.block_patterns import Blocks, RandomBlocks, bigbird, longformer
-from regard.core.patterns import Causal, Dilated, Full, Global, Pattern, Strided, Window, per_head
+from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
+from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=]))")
 

@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -44,6 +44,11 @@ class Pattern(ABC):
     def heavy_rows(self) -> tuple[int, ...]:
         """Query positions that see far more than their neighbours; kernels take them out and treat them together."""
         return ()
+
+    @property
+    def light(self) -> Pattern:
+        """The pattern as all rows but the heavy ones have it, written without them."""
+        return self
 
     @property
     def step(self) -> int:
@@ -111,14 +116,14 @@ class Window(Pattern):
     after: int | None
 
     def __init__(self, before: int | None, after: int | str | None = "same") -> None:
-        object.__setattr__(self, "before", _count("Window", "before", before, none=True))
+        object.__setattr__(self, "before", count_of("Window", "before", before, none=True))
         after = before if after == "same" else after
-        object.__setattr__(self, "after", _count("Window", "after", after, none=True))
+        object.__setattr__(self, "after", count_of("Window", "after", after, none=True))
 
     @classmethod
     def from_longformer(cls, width: int) -> Window:
         """Longformer's `attention_window` is the total width: 512 looks 256 to each side."""
-        if _count("Window.from_longformer", "width", width, least=2) % 2:
+        if count_of("Window.from_longformer", "width", width, least=2) % 2:
             raise ValueError(f"Window.from_longformer: width: expected an even number, got {width}")
         return cls(width // 2)
 
@@ -131,7 +136,7 @@ class Window(Pattern):
     @classmethod
     def from_keras(cls, size: int) -> Window:
         """Keras's `sliding_window=n` counts the query itself: n − 1 to each side."""
-        return cls(_count("Window.from_keras", "size", size, least=1) - 1)
+        return cls(count_of("Window.from_keras", "size", size, least=1) - 1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         allowed = Full().allows(i, j, size)
@@ -165,7 +170,7 @@ class Strided(Pattern):
     every: int
 
     def __post_init__(self) -> None:
-        _count("Strided", "every", self.every, least=1)
+        count_of("Strided", "every", self.every, least=1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return (i - j) % self.every == 0
@@ -186,8 +191,8 @@ class Dilated(Pattern):
     gap: int
 
     def __post_init__(self) -> None:
-        _count("Dilated", "reach", self.reach)
-        _count("Dilated", "gap", self.gap, least=1)
+        count_of("Dilated", "reach", self.reach)
+        count_of("Dilated", "gap", self.gap, least=1)
 
     @property
     def window(self) -> Window:
@@ -209,40 +214,6 @@ class Dilated(Pattern):
 
 
 @dataclass(frozen=True, repr=False)
-class Global(Pattern):
-    """i or j is one of the positions: those look at all, and all look at them. Positions beyond the end are inert."""
-
-    positions: tuple[int, ...]
-
-    def __init__(self, positions: Iterable[int] | int) -> None:
-        given = [positions] if isinstance(positions, int) else list(positions)
-        checked = {_count("Global", "positions", p) for p in given}
-        object.__setattr__(self, "positions", tuple(sorted(checked)))
-
-    def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        chosen = torch.tensor(self.positions, dtype=i.dtype, device=i.device)
-        return torch.isin(i, chosen) | torch.isin(j, chosen)
-
-    def spans(self, first: int, last: int, size: int) -> Spans:
-        if runs.intersection(((first, last),), _stretches(self.positions)):
-            return super().spans(first, last, size)
-        return self.certain(first, last, size)
-
-    def certain(self, first: int, last: int, size: int) -> Spans:
-        if not runs.difference(((first, last),), _stretches(self.positions)):
-            return super().spans(first, last, size)
-        return runs.clip(_stretches(self.positions), size)
-
-    @property
-    def heavy_rows(self) -> tuple[int, ...]:
-        return self.positions
-
-    def __str__(self) -> str:
-        stretches = _stretches(self.positions)
-        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in stretches)})"
-
-
-@dataclass(frozen=True, repr=False)
 class Both(Pattern):
     """What every one of the patterns allows (`a & b`)."""
 
@@ -260,6 +231,10 @@ class Both(Pattern):
     @property
     def heavy_rows(self) -> tuple[int, ...]:
         return _all_heavy_rows(self.patterns)
+
+    @property
+    def light(self) -> Pattern:
+        return Both(tuple(p.light for p in self.patterns))
 
     @property
     def step(self) -> int:
@@ -287,6 +262,10 @@ class Either(Pattern):
     @property
     def heavy_rows(self) -> tuple[int, ...]:
         return _all_heavy_rows(self.patterns)
+
+    @property
+    def light(self) -> Pattern:
+        return Either(tuple(p.light for p in self.patterns))
 
     @property
     def step(self) -> int:
@@ -353,16 +332,11 @@ def _combine_heads(kind: type[Both] | type[Either], left: Pattern, right: Patter
     return PerHead(tuple(_combine(kind, a, b) for a, b in zip(*sides, strict=True)))
 
 
-@lru_cache(maxsize=256)
-def _stretches(positions: tuple[int, ...]) -> Spans:
-    return runs.runs(positions)
-
-
 def _all_heavy_rows(patterns: Iterable[Pattern]) -> tuple[int, ...]:
     return tuple(sorted({row for p in patterns for row in p.heavy_rows}))
 
 
-def _count(owner: str, name: str, value: object, least: int = 0, none: bool = False) -> int:
+def count_of(owner: str, name: str, value: object, least: int = 0, none: bool = False) -> int:
     if none and value is None:
         return None  # type: ignore[return-value]
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -68,11 +67,14 @@ class Pool(nn.Module):
 
 def _without_query(result: Result) -> Result:
     """Drop the dim of the single query."""
-    fields = {
-        name: None if getattr(result, name) is None else getattr(result, name).squeeze(-2)
-        for name in ("context", "weights")
-    }
-    top = result.top and Top(result.top.weights.squeeze(-2), result.top.positions.squeeze(-2))
-    chosen = None if result.chosen is None else result.chosen.squeeze(-1)
-    log_probability = None if result.log_probability is None else result.log_probability.squeeze(-1)
-    return replace(result, **fields, top=top, chosen=chosen, log_probability=log_probability)  # type: ignore[arg-type]
+
+    def squeezed(x: Tensor | None, dim: int) -> Tensor | None:
+        return None if x is None else x.squeeze(dim)
+
+    return Result(
+        context=result.context.squeeze(-2),
+        weights=squeezed(result.weights, -2),
+        top=result.top and Top(result.top.weights.squeeze(-2), result.top.positions.squeeze(-2)),
+        chosen=squeezed(result.chosen, -1),
+        log_probability=squeezed(result.log_probability, -1),
+    )

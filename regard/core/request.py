@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
-from regard.core.patterns import Pattern
+from regard.core.patterns import Full, Pattern
 from regard.core.scores import AdditiveTerms, Bilinear, Score
 
 
@@ -66,8 +66,6 @@ class Request:
 
     def mask(self) -> Tensor | None:
         """bool, broadcasts to [*leading, T, S]: lengths, allowed and the fixed pattern together; None: all may look."""
-        from regard.core.patterns import Full
-
         fixed = self.pattern.within if isinstance(self.pattern, LocalPredictive) else self.pattern
         masks = [] if self.allowed is None else [self.allowed]
         if self.visible is not None:

@@ -11,6 +11,7 @@ pattern and sizes.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -66,10 +67,6 @@ class Part:
     heavy_tiles: tuple[HeavyTile, ...]
     """their queries are in `tiles` too: what these compute replaces what those did"""
     masks: Masks = field(default_factory=Masks, compare=False, repr=False)
-
-    @property
-    def heavy_rows(self) -> list[int]:
-        return [row for tile in self.heavy_tiles for row in tile.rows]
 
 
 @lru_cache(maxsize=64)
@@ -134,13 +131,13 @@ def _part(pattern: Pattern, without: Pattern | None, step: int, queries: int, ke
     rows = -(-(offset + queries) // step) if queries else 0  # per class
     columns = -(-keys // step)
     heavy = [] if step > 1 else [r - position for r in pattern.heavy_rows if position <= r < position + queries]
+    light = pattern.light if heavy else pattern
     tiles = []
     for start in range(0, rows, ROWS):
         stop = min(start + ROWS, rows)
-        stretches = runs.difference(((start, stop),), runs.runs(heavy))
-        if stretches:
-            spans, doubtful = _columns(pattern, without, step, keys, first_class, stretches)
-            replaced = tuple(row - start for row in heavy if start <= row < stop)
+        replaced = tuple(row - start for row in heavy[bisect_left(heavy, start) : bisect_left(heavy, stop)])
+        if len(replaced) < stop - start:
+            spans, doubtful = _columns(light, without, step, keys, first_class, ((start, stop),))
             tiles.append(Tile((start, stop), spans, doubtful, replaced))
     heavy_tiles = []
     for chosen in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):

@@ -142,7 +142,13 @@ class TileAccess:
 
     def columns(self, spans: Spans) -> Tensor:
         """The members that the spans hold: int64 [C]."""
-        return torch.cat([torch.arange(lo, hi, device=self.query.device) for lo, hi in spans])
+        device = self.query.device
+        if len(spans) == 1:
+            return torch.arange(*spans[0], device=device)
+        starts, stops = torch.tensor(spans, device=device).unbind(1)
+        lengths = stops - starts
+        ends = lengths.cumsum(0)  # where each span ends when they are laid end to end
+        return torch.arange(int(ends[-1]), device=device) + (stops - ends).repeat_interleave(lengths)
 
     def _numbers(self, rows: tuple[int, ...]) -> Tensor:
         return torch.tensor(rows, device=self.query.device)

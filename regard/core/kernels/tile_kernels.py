@@ -9,7 +9,7 @@ from regard.core.kernels.parts import Part, parts_of
 from regard.core.kernels.tile_access import Settings
 from regard.core.kernels.tile_attention import attend
 from regard.core.local import LocalPredictive
-from regard.core.normalizers import Entmax, Entmax15, Softmax, Sparsemax
+from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result
@@ -86,7 +86,7 @@ def regroups(request: Request) -> bool:
     """Is the request's pattern computed in residue classes?"""
     if unregroupable(request) is not None:
         return False
-    return len(_parts(request, regroup=True)) == 1 or not isinstance(request.normalizer, (Sparsemax, Entmax15))
+    return len(_parts(request, regroup=True)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
 
 
 def solve(
