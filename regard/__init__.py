@@ -6,7 +6,7 @@ from regard.core.coattention import coattend
 from regard.core.local import LocalMonotonic, LocalPredictive
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead
-from regard.core.normalizers import Entmax15, Hard, Normalizer, Softmax, Sparsemax
+from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
 from regard.core.pattern_text import parse as parse_pattern
 from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 from regard.core.pool import Pool
@@ -23,6 +23,7 @@ __all__ = [
     "Cosine",
     "Dilated",
     "Dot",
+    "Entmax",
     "Entmax15",
     "Full",
     "General",

@@ -48,7 +48,7 @@ def pattern(
     text: Annotated[str, typer.Argument(help="Such as 'window(4) | global(0)' or 'per_head(causal, strided(4))'.")],
     queries: Annotated[int, typer.Option("--queries", "-n", min=1, max=4096, help="How many queries to draw.")] = 32,
     keys: Annotated[int | None, typer.Option(min=1, max=4096, help="How many keys (default: as many).")] = None,
-    position: Annotated[int, typer.Option(min=0, help="Where the first query stands.")] = 0,
+    position: Annotated[int, typer.Option(min=0, max=2**31 - 5000, help="Where the first query stands.")] = 0,
 ) -> None:
     """Draw which query may look at which key."""
     from regard.core.pattern_text import parse

@@ -25,6 +25,9 @@ def test_pattern_is_drawn() -> None:
         (("pattern", "window(4"), "expected ',' at column 9"),
         (("pattern", "full", "-n", "0"), "--queries"),
         (("patern", "full"), "patern"),
+        (("pattern", "window(99999999999999999999)"), "below 2³¹"),
+        (("pattern", "("), "expected a pattern"),
+        (("pattern", "full", "--position", "99999999999999999999"), "--position"),
     ],
 )
 def test_a_users_mistake_is_one_message_and_no_traceback(arguments: tuple[str, ...], said: str) -> None:

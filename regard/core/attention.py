@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.core import request as requests
+from regard.core.checks import share, whole_number
 from regard.core.local import LocalPredictive
-from regard.core.normalizers import Entmax15, Hard, Normalizer, Softmax, Sparsemax
+from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
 from regard.core.observe import answer
 from regard.core.pattern_text import parse
 from regard.core.patterns import Full, Pattern
@@ -92,7 +93,11 @@ def plan(
     dropout: float = 0.0,
 ) -> Plan:
     """Which kernel `attention` would use for the same arguments; `print(plan(...).explain())` says why."""
-    return choose(_read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, None))
+    # Noise of its own: asking for a plan must not move the caller's random numbers.
+    noise = torch.Generator()
+    return choose(
+        _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, noise)
+    )
 
 
 class Attention(nn.Module):
@@ -113,7 +118,7 @@ class Attention(nn.Module):
         self.score = read_score(score)
         self.pattern = read_pattern(pattern)
         self.normalizer = read_normalizer(normalizer)
-        self.dropout = dropout
+        self.dropout = share("dropout", dropout)
 
     def forward(
         self,
@@ -179,7 +184,10 @@ def read_score(score: Score | str) -> Score:
 
 def read_normalizer(normalizer: Normalizer | str) -> Normalizer:
     """A normalizer, or its name."""
-    return _by_name("normalizer", normalizer, Normalizer, NORMALIZERS)
+    found = _by_name("normalizer", normalizer, Normalizer, NORMALIZERS)
+    if not isinstance(found, (Entmax, Hard)):
+        raise TypeError(f"normalizer: expected a subclass of Entmax, got {_called(found)}")
+    return found
 
 
 def read_pattern(pattern: Pattern | LocalPredictive | str) -> Pattern | LocalPredictive:
@@ -187,7 +195,7 @@ def read_pattern(pattern: Pattern | LocalPredictive | str) -> Pattern | LocalPre
     if isinstance(pattern, str):
         return parse(pattern)
     if not isinstance(pattern, (Pattern, LocalPredictive)):
-        raise TypeError(f"pattern: expected a pattern or its text, got {type(pattern).__name__}")
+        raise TypeError(f"pattern: expected a pattern or its text, got {_called(pattern)}")
     return pattern
 
 
@@ -196,11 +204,18 @@ def _by_name(argument: str, given: _Named | str, kind: type[_Named], names: Mapp
         if given not in names:
             near = difflib.get_close_matches(given, names, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
+            if given in ("general", "additive"):
+                hint = f": it has parameters, make it once with {given.title()}(query_dim, key_dim, …)"
             raise ValueError(f"{argument}: expected one of {', '.join(map(repr, names))}, got {given!r}{hint}")
         return names[given]()
     if not isinstance(given, kind):
-        raise TypeError(f"{argument}: expected a {kind.__name__} or its name, got {given!r}")
+        raise TypeError(f"{argument}: expected a {kind.__name__} or its name, got {_called(given)}")
     return given
+
+
+def _called(given: object) -> str:
+    """What came, in a message; a class that was not called is a likely slip."""
+    return f"the class {given.__name__}: write {given.__name__}(…)" if isinstance(given, type) else repr(given)
 
 
 def _read(
@@ -234,7 +249,7 @@ def _read(
 
 
 def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
-    if top is not None and (not isinstance(top, int) or top < 1):
-        raise ValueError(f"top: expected a whole number ≥ 1 or None, got {top!r}")
+    if top is not None:
+        whole_number("attention", "top", top, least=1)
     if lse and not isinstance(normalizer, Softmax):
         raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")

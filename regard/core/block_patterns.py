@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +12,8 @@ from torch import Tensor
 
 from regard.core import noise
 from regard.core import spans as runs
-from regard.core.patterns import Full, Pattern, Strided, Window, count_of
+from regard.core.checks import shape, whole_number
+from regard.core.patterns import Full, Pattern, Strided, Window
 from regard.core.spans import Spans
 
 _TOGETHER = 1024  # blocks of queries whose random blocks are drawn at once
@@ -24,8 +26,10 @@ class Global(Pattern):
     positions: tuple[int, ...]
 
     def __init__(self, positions: Iterable[int] | int) -> None:
+        if not isinstance(positions, (int, Iterable)):
+            raise ValueError(f"Global: positions: expected whole numbers ≥ 0, got {positions!r}")
         given = [positions] if isinstance(positions, int) else list(positions)
-        checked = {count_of("Global", "positions", p) for p in given}
+        checked = {whole_number("Global", "positions", p) for p in given}
         object.__setattr__(self, "positions", tuple(sorted(checked)))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
@@ -33,14 +37,18 @@ class Global(Pattern):
         return torch.isin(i, chosen) | torch.isin(j, chosen)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        if runs.intersection(((first, last),), _stretches(self.positions)):
+        if self._between(first, last):
             return super().spans(first, last, size)
-        return self.certain(first, last, size)
+        return self.light.spans(first, last, size)
 
     def certain(self, first: int, last: int, size: int) -> Spans:
-        if not runs.difference(((first, last),), _stretches(self.positions)):
+        if self._between(first, last) == last - first:
             return super().spans(first, last, size)
-        return runs.clip(_stretches(self.positions), size)
+        return self.light.spans(first, last, size)
+
+    def _between(self, first: int, last: int) -> int:
+        """How many of the positions lie in first … last − 1."""
+        return bisect_left(self.positions, last) - bisect_left(self.positions, first)
 
     @property
     def heavy_rows(self) -> tuple[int, ...]:
@@ -85,7 +93,7 @@ class Blocks(Pattern):
 
     def __init__(self, table: Tensor | Sequence[Iterable[int]], block: int) -> None:
         object.__setattr__(self, "table", _rows_of(table))
-        object.__setattr__(self, "block", count_of("Blocks", "block", block, least=1))
+        object.__setattr__(self, "block", whole_number("Blocks", "block", block, least=1))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         table = _looked_up(self.table).to(i.device)
@@ -125,9 +133,9 @@ class RandomBlocks(Pattern):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        count_of("RandomBlocks", "count", self.count)
-        count_of("RandomBlocks", "block", self.block, least=1)
-        count_of("RandomBlocks", "seed", self.seed)
+        whole_number("RandomBlocks", "count", self.count)
+        whole_number("RandomBlocks", "block", self.block, least=1)
+        whole_number("RandomBlocks", "seed", self.seed)
 
     def drawn(self, rows: Tensor, size: int) -> Tensor:
         """The blocks of keys for each block of queries in `rows`: [*rows.shape, count], distinct, −1 for none.
@@ -176,8 +184,9 @@ def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: 
 
     `window` is the total width in positions. The paper's window of w blocks is w·block positions at block granularity.
     """
+    drawn = RandomBlocks(random, block, seed)
     pattern = longformer(window, globals)
-    return pattern | RandomBlocks(random, block, seed) if random else pattern
+    return pattern | drawn if random else pattern
 
 
 @lru_cache(maxsize=64)
@@ -189,13 +198,15 @@ def _draws(pattern: RandomBlocks, size: int, share: int) -> list[list[int]]:
 
 
 def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
-    if isinstance(table, Tensor):
+    if hasattr(table, "dtype"):
+        table = torch.as_tensor(table)
         if table.dtype is not torch.bool or table.dim() != 2:
-            raise ValueError(
-                f"Blocks: table: expected bool [query blocks, key blocks], got {table.dtype} {list(table.shape)}"
-            )
+            got = f"{table.dtype} {shape(table)}"
+            raise ValueError(f"Blocks: table: expected bool [query blocks, key blocks], got {got}")
         return tuple(tuple(row.nonzero()[:, 0].tolist()) for row in table)
-    return tuple(tuple(sorted({count_of("Blocks", "table", int(c), -1) for c in row} - {-1})) for row in table)
+    if not isinstance(table, Sequence) or not all(isinstance(row, Iterable) for row in table):
+        raise ValueError(f"Blocks: table: expected a list of key blocks for each query block, got {table!r}")
+    return tuple(tuple(sorted({whole_number("Blocks", "table", c, -1) for c in row} - {-1})) for row in table)
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.core import checks
 from regard.core import request as requests
 from regard.core.attention import Lengths, read_normalizer, read_score
 from regard.core.normalizers import Normalizer, Softmax
@@ -48,19 +49,27 @@ def coattend(
     Padding (beyond `lengths_a`, `lengths_b`) neither looks nor is looked at: its context is 0. `allowed` and `bias` are
     as in `attention`, for the pairs (a, b).
     """
-    leading = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    checks.states("a", a)
+    checks.states("b", b)
+    leading = checks.common_leading(a=a, b=b)
+    pairs = (*leading, a.shape[-2], b.shape[-2])
+    bias = None if bias is None else checks.pairs("bias", bias, pairs, floating=True)
+    allowed = None if allowed is None else checks.pairs("allowed", allowed, pairs, floating=False)
     seen_a, seen_b = _seen("lengths_a", lengths_a, a, leading), _seen("lengths_b", lengths_b, b, leading)
-    a, b = requests.without_padding(a, seen_a), requests.without_padding(b, seen_b)
     for seen, side in ((seen_a, -1), (seen_b, -2)):
         if seen is not None:
-            pairs = seen.unsqueeze(side)
-            allowed = pairs if allowed is None else allowed & pairs
-    chosen = read_normalizer(normalizer)
-    forth = requests.read(a, b, b, read_score(score), Full(), chosen, bias, None, allowed, 0, 0.0, generator)
-    turned = [None if x is None or x.dim() < 2 else x.mT for x in (bias, allowed)]
-    back = replace(forth, query=b, key=a, value=a, bias=turned[0], allowed=turned[1], visible=None, seed=forth.seed + 1)
+            allowed = seen.unsqueeze(side) if allowed is None else allowed & seen.unsqueeze(side)
+    if allowed is not None:  # 0 in what looks at nothing and is looked at by nothing, whatever it held
+        a = requests.without_padding(a, allowed.any(-1).expand(*allowed.shape[:-2], a.shape[-2]))
+        b = requests.without_padding(b, allowed.any(-2).expand(*allowed.shape[:-2], b.shape[-2]))
+    way = read_normalizer(normalizer)
+    forth = requests.read(a, b, b, read_score(score), Full(), way, bias, None, None, 0, 0.0, generator)
+    back = replace(forth, query=b, key=a, value=a, bias=None if bias is None else bias.mT, seed=forth.seed + 1)
     energies = lean_energies(forth)
-    return CoResult(_looked(replace(forth, allowed=allowed), energies), _looked(back, energies.mT))
+    return CoResult(
+        _looked(replace(forth, allowed=allowed), energies),
+        _looked(replace(back, allowed=None if allowed is None else allowed.mT), energies.mT),
+    )
 
 
 def _seen(name: str, lengths: Lengths | None, states: Tensor, leading: torch.Size) -> Tensor | None:

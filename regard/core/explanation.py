@@ -29,7 +29,7 @@ def explain(plan: Plan) -> str:
 
 def _title(request: Request) -> str:
     shape = " × ".join(str(n) for n in (*request.leading, request.queries))
-    score, normalizer = type(request.score).__name__.lstrip("_"), request.normalizer
+    score, normalizer = request.score.title, request.normalizer
     pattern = "LocalPredictive" if isinstance(request.pattern, LocalPredictive) else str(request.pattern)
     return f"attention of {shape} queries to {request.keys} keys: {score}, {pattern}, {normalizer}"
 
@@ -39,7 +39,7 @@ def _costs(plan: Plan) -> list[str]:
     batch, pairs = request.leading.numel(), request.queries * request.keys
     if unsuited(request) is not None:
         return [f"density  not known before the queries are; all {batch * pairs:,} pairs are computed"]
-    kept, computed = _count(request) if plan.kernel.name != "dense" else (_kept(request), pairs)
+    kept, computed = _count(request) if plan.kernel.name not in ("dense", "reference") else (_kept(request), pairs)
     share = [f"{100 * n / max(1, pairs):.2f} %" for n in (kept, computed)]
     return [
         f"density  the pattern allows {share[0]} of the pairs; {share[1]} are computed",
@@ -73,8 +73,9 @@ def _kept_of_tile(request: Request, part: Part, tile: Tile) -> int:
     rows = torch.tensor(tile.rows) if heavy else torch.arange(*tile.rows)
     replaced = set(tile.replaced)
     rows = rows[[row for row in range(len(rows)) if row not in replaced]]
-    # In classes, rows and columns may be filled up: then every pair is asked about.
-    asked = tile.doubtful if step == 1 else tile.spans
+    # Where classes are filled up at an end, every pair is asked about.
+    filled = any(n % step for n in (request.position, request.queries, request.keys))
+    asked = tile.spans if filled else tile.doubtful
     residue = torch.arange(step)[:, None, None]
     i = (rows[:, None] + request.position // step) * step + residue  # [step, R, 1]
     j = torch.tensor([c for lo, hi in asked for c in range(lo, hi)], dtype=torch.int64) * step + residue  # [step, 1, C]
@@ -82,7 +83,7 @@ def _kept_of_tile(request: Request, part: Part, tile: Tile) -> int:
     allowed = allowed & (i >= request.position) & (i < request.position + request.queries)
     if part.without is not None:
         allowed = allowed & ~part.without.allows(i, j, request.keys)
-    certain = 0 if step > 1 else len(rows) * (tile.width - length(tile.doubtful))
+    certain = step * len(rows) * (tile.width - length(asked))
     return certain + int(allowed.sum())
 
 

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.core.checks import whole_number
 from regard.core.patterns import Full, Pattern, PerHead, Window
+from regard.core.scores import wide
 
 
 def LocalMonotonic(reach: int) -> Window:  # a function, but read like the pattern that it makes
@@ -35,10 +37,11 @@ class LocalPredictive(nn.Module):
 
     def __init__(self, query_dim: int, reach: int, hidden: int | None = None, within: Pattern | None = None) -> None:
         super().__init__()
-        if reach < 1:
-            raise ValueError(f"LocalPredictive: reach: expected a whole number ≥ 1, got {reach}")
-        self.reach = reach
+        self.query_dim = whole_number("LocalPredictive", "query_dim", query_dim, least=1)
+        self.reach = whole_number("LocalPredictive", "reach", reach, least=1)
         self.within = Full() if within is None else within
+        if not isinstance(self.within, Pattern):
+            raise TypeError(f"LocalPredictive: within: expected a pattern, got {within!r}")
         self.inner = nn.Linear(query_dim, hidden or query_dim, bias=False)
         self.outer = nn.Linear(hidden or query_dim, 1, bias=False)
 
@@ -47,7 +50,7 @@ class LocalPredictive(nn.Module):
             return NotImplemented
         narrowed = LocalPredictive.__new__(LocalPredictive)
         nn.Module.__init__(narrowed)
-        narrowed.reach, narrowed.within = self.reach, self.within & other
+        narrowed.query_dim, narrowed.reach, narrowed.within = self.query_dim, self.reach, self.within & other
         narrowed.inner, narrowed.outer = self.inner, self.outer  # the same parameters, not copies
         return narrowed
 
@@ -60,7 +63,10 @@ class LocalPredictive(nn.Module):
 
     def focus(self, query: Tensor, real_keys: Tensor, keys: int) -> Focus:
         """query [..., T, Dq]; real_keys: how many keys are real, broadcasts to [..., T, 1]."""
-        centre = real_keys * torch.sigmoid(self.outer(torch.tanh(self.inner(query))))  # [..., T, 1]
+        query = wide(query)  # in half precision a place in a long text would be off by several keys
+        with torch.autocast(query.device.type, enabled=False):
+            hidden = torch.tanh(query @ self.inner.weight.to(query.dtype).mT)
+            centre = real_keys * torch.sigmoid(hidden @ self.outer.weight.to(query.dtype).mT)  # [..., T, 1]
         distance = torch.arange(keys, device=query.device) - centre  # [..., T, S]
         gain = torch.exp(-(distance**2) / (2 * (self.reach / 2) ** 2))
         return Focus(distance.abs() <= self.reach, gain)

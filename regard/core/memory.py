@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from regard.core import checks
 from regard.core import request as requests
 from regard.core.attention import Attention, Lengths, check_extras
 from regard.core.observe import answer
@@ -25,16 +27,17 @@ class Memory:
     value: Tensor
     """[..., S, Dv], 0 at padding"""
     lengths: Tensor | None
-    """int64, its shape a prefix of the leading dims; None: all keys are real"""
+    """int64, broadcasts to the leading dims; None: all keys are real"""
 
     @classmethod
     def of(cls, owner: Attention, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
         """Padding is zeroed before the projection, so that whatever it held reaches no parameter's gradient."""
+        checks.states("key", key, owner.score.expects()[1])
         key, value, counts = zero_padding(key, value, lengths)
-        expected = owner.score.expects()[1]
-        if expected is not None and key.shape[-1] != expected:
-            raise ValueError(f"key: expected {expected} features, got {list(key.shape)}")
-        return cls(owner, owner.score.key_side(key), value, counts)
+        side = owner.score.key_side(key) if owner.score.lean else key
+        leading = checks.common_leading(key=key, value=value)
+        side, value = (x.expand(*leading, *x.shape[-2:]) for x in (side, value))
+        return cls(owner, side, value, counts)
 
     def read(
         self,
@@ -49,6 +52,10 @@ class Memory:
         generator: torch.Generator | None = None,
     ) -> Result:
         """query [..., T, Dq], the first of them at `position`: as `attention` over the remembered keys."""
+        checks.states("query", query)
+        if query.dim() < self.key.dim():
+            leading = checks.shape(self.key.shape[:-2])
+            raise ValueError(f"query: expected [..., T, D] with leading dims {leading}, got {checks.shape(query)}")
         normalizer = self.owner.active_normalizer
         check_extras(top, lse, normalizer)
         request = requests.read(
@@ -64,7 +71,7 @@ class Memory:
             position,
             self.owner.active_dropout,
             generator,
-            zeroed=True,
+            remembered=True,
         )
         return answer(choose(request), weights, top, lse)
 
@@ -73,12 +80,14 @@ class Memory:
         """How many positions there are, padding included."""
         return self.key.shape[-2]
 
-    def select(self, rows: Tensor) -> Memory:
+    def select(self, rows: Tensor | Sequence[int]) -> Memory:
         """The given rows of the first leading dim (batch), in the given order: what beam search keeps."""
-        return self._map(lambda x: x.index_select(0, rows))
+        index = torch.as_tensor(rows, device=self.key.device)
+        return self._map(lambda x: x.index_select(0, index))
 
     def repeat(self, times: int) -> Memory:
         """Each row of the first leading dim `times` times in a row: a beam for every sentence."""
+        checks.whole_number("repeat", "times", times, least=1)
         return self._map(lambda x: x.repeat_interleave(times, 0))
 
     def append(self, key: Tensor, value: Tensor | None = None) -> Memory:
@@ -88,6 +97,10 @@ class Memory:
 
     def joined(self, new: Memory) -> Memory:
         """This memory with another, all of whose keys are real, behind it."""
+        for name, old, more in (("key", self.key, new.key), ("value", self.value, new.value)):
+            if more.shape[:-2] != old.shape[:-2] or more.shape[-1] != old.shape[-1]:
+                wanted = [*old.shape[:-2], "n", old.shape[-1]]
+                raise ValueError(f"{name}: expected {wanted} to append, got {checks.shape(more)}".replace("'", ""))
         pairs = ((self.key, new.key), (self.value, new.value))
         key, value = (torch.cat([old, more], dim=-2) for old, more in pairs)
         if self.lengths is None:
@@ -96,7 +109,11 @@ class Memory:
         key, value = (torch.take_along_dim(states, index, dim=-2) for states in (key, value))
         return replace(self, key=key, value=value, lengths=self.lengths + new.keys)
 
-    def _map(self, change) -> Memory:  # type: ignore[no-untyped-def]
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Memory:
+        if self.key.dim() < 3:
+            raise ValueError(
+                f"memory: expected a leading dim for the rows of a batch, got keys {checks.shape(self.key)}"
+            )
         lengths = self.lengths
         if lengths is not None and lengths.dim() and lengths.shape[0] > 1:
             lengths = change(lengths)
@@ -105,11 +122,13 @@ class Memory:
 
 def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[Tensor, Tensor, Tensor | None]:
     """(key, value) with 0 at and beyond `lengths`, and these as int64 that broadcasts to the leading dims."""
+    checks.states("key", key)
+    checks.states("value", value)
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
     if lengths is None:
         return key, value, None
-    leading = torch.broadcast_shapes(key.shape[:-2], value.shape[:-2])
+    leading = checks.common_leading(key=key, value=value)
     counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
     visible = torch.arange(key.shape[-2], device=key.device) < counts[..., None]
     return requests.without_padding(key, visible), requests.without_padding(value, visible), counts

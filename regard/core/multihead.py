@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
+from regard.core import checks
 from regard.core.attention import Attention, Lengths, read_score
-from regard.core.local import LocalPredictive
+from regard.core.checks import whole_number
+from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory, zero_padding
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
+from regard.core.request import without_padding
 from regard.core.result import Result
 from regard.core.scores import Additive, Cosine, General, Score
 
@@ -40,9 +44,12 @@ class MultiHead(nn.Module):
     ) -> None:
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
-        if heads < 1 or dim % heads:
+        whole_number("MultiHead", "dim", dim, least=1)
+        for name, number in (("heads", heads), ("kv_heads", kv_heads)):
+            whole_number("MultiHead", name, number, least=1)
+        if dim % heads:
             raise ValueError(f"heads: expected a divisor of dim = {dim}, got {heads}")
-        if kv_heads < 1 or heads % kv_heads:
+        if heads % kv_heads:
             raise ValueError(f"kv_heads: expected a divisor of heads = {heads}, got {kv_heads}")
         key_dim = dim if key_dim is None else key_dim
         value_dim = key_dim if value_dim is None else value_dim
@@ -53,6 +60,9 @@ class MultiHead(nn.Module):
         self.value = nn.Linear(value_dim, kv_heads * width, bias=bias)
         self.output = nn.Linear(dim, dim, bias=bias)
         self.attention = Attention(_score(score, width, heads), pattern, normalizer, dropout)
+        planned = heads_of(self.attention.pattern)
+        if planned not in (None, heads):
+            raise ValueError(f"pattern: expected one for each of {heads} heads, got {planned}")
 
     def forward(
         self,
@@ -73,7 +83,11 @@ class MultiHead(nn.Module):
 
         `key` is `query`, and `value` is `key`, if not given. `bias` and `allowed` broadcast to [..., heads, T, S].
         """
-        memory = self.remember(query if key is None else key, value, lengths)
+        key = query if key is None else key
+        value = key if value is None else value
+        if isinstance(allowed, Tensor) and allowed.dtype is torch.bool and allowed.dim() > 1:
+            key, value = _without_hidden(key, value, allowed)
+        memory = self.remember(key, value, lengths)
         return memory.read(
             query,
             position=position,
@@ -87,10 +101,23 @@ class MultiHead(nn.Module):
 
     def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> MultiHeadMemory:
         """Project keys [..., S, key_dim] and values once, to be read by many queries."""
+        value = key if value is None else value
+        checks.states("key", key, self.key.in_features)
+        checks.states("value", value, self.value.in_features)
         # Before the projection, so that padding reaches no parameter's gradient.
-        key, value, lengths = zero_padding(key, key if value is None else value, lengths)
+        key, value, lengths = zero_padding(key, value, lengths)
         keys, values = _split(self.key(key), self.kv_heads), _split(self.value(value), self.kv_heads)
+        if self.attention.score.heads is not None:  # parameters per head: the keys of every head differ
+            keys, values = self.for_every_head(keys), self.for_every_head(values)
         return MultiHeadMemory(self, Memory.of(self.attention, keys, values, lengths))
+
+    def for_every_head(self, states: Tensor) -> Tensor:
+        """[..., kv_heads, S, width] → [..., heads, S, width]; not copied where one head serves all."""
+        if states.shape[-3] == self.heads:
+            return states
+        shared = self.heads // self.kv_heads
+        repeated = states.unsqueeze(-3).expand(*states.shape[:-2], shared, *states.shape[-2:])
+        return repeated.flatten(-4, -3)
 
 
 @dataclass(frozen=True)
@@ -99,7 +126,7 @@ class MultiHeadMemory:
 
     owner: MultiHead
     memory: Memory
-    """of the kv_heads: [..., kv_heads, S, dim / heads]"""
+    """of the kv_heads, [..., kv_heads, S, dim / heads]; of all heads where the score has parameters per head"""
 
     def read(
         self,
@@ -114,7 +141,9 @@ class MultiHeadMemory:
         generator: torch.Generator | None = None,
     ) -> Result:
         """query [..., T, dim], the first of them at `position` → context [..., T, dim]."""
-        result = self._for_every_head().read(
+        checks.states("query", query, self.owner.query.in_features)
+        key, value = self.owner.for_every_head(self.memory.key), self.owner.for_every_head(self.memory.value)
+        result = replace(self.memory, key=key, value=value).read(
             _split(self.owner.query(query), self.owner.heads),
             position=position,
             bias=bias,
@@ -127,14 +156,7 @@ class MultiHeadMemory:
         joined = result.context.transpose(-3, -2).flatten(-2)  # [..., T, dim]
         return replace(result, context=self.owner.output(joined))
 
-    def _for_every_head(self) -> Memory:
-        shared = self.owner.heads // self.owner.kv_heads
-        if shared == 1:
-            return self.memory
-        key, value = (x.repeat_interleave(shared, -3) for x in (self.memory.key, self.memory.value))
-        return replace(self.memory, key=key, value=value)
-
-    def select(self, rows: Tensor) -> MultiHeadMemory:
+    def select(self, rows: Tensor | Sequence[int]) -> MultiHeadMemory:
         """The given rows of the batch, in the given order."""
         return replace(self, memory=self.memory.select(rows))
 
@@ -149,7 +171,16 @@ class MultiHeadMemory:
 
 def _split(states: Tensor, heads: int) -> Tensor:
     """[..., N, heads · width] → [..., heads, N, width]"""
-    return states.view(*states.shape[:-1], heads, -1).transpose(-3, -2)
+    return states.view(*states.shape[:-1], heads, states.shape[-1] // heads).transpose(-3, -2)
+
+
+def _without_hidden(key: Tensor, value: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """0 where `allowed` [..., heads, T, S] hides a position from every head and query: padding, whatever it holds."""
+    seen = allowed.any(-2)  # [..., heads, S]
+    seen = seen.any(-2) if seen.dim() > 1 else seen
+    if seen.shape[-1] != key.shape[-2] or seen.dim() > key.dim() - 1:
+        return key, value  # one for all positions, or a shape that the attention will refuse
+    return without_padding(key, seen), without_padding(value, seen)
 
 
 def _score(score: Score | str, width: int, heads: int) -> Score:
@@ -159,4 +190,7 @@ def _score(score: Score | str, width: int, heads: int) -> Score:
         return Additive(width, width, hidden=width, heads=heads)
     if score == "cosine":
         return Cosine(learned=True, heads=heads)
+    if isinstance(score, str) and score not in ("dot", "scaled_dot"):
+        known = "'dot', 'scaled_dot', 'cosine', 'general', 'additive'"
+        raise ValueError(f"score: expected one of {known}, got {score!r}")
     return read_score(score)

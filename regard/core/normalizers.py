@@ -18,6 +18,8 @@ from typing import Literal, cast
 import torch
 from torch import Tensor
 
+from regard.core.checks import positive
+
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
 
 
@@ -26,7 +28,7 @@ class Normalizer:
 
 
 class Entmax(Normalizer, ABC):
-    """A member of the α-entmax family."""
+    """A member of the α-entmax family. One of your own needs `weigh` and `slope`, and runs on the tile kernels."""
 
     @abstractmethod
     def weigh(self, energies: Tensor) -> Tensor:
@@ -55,7 +57,7 @@ class Softmax(Entmax):
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("Softmax", self.temperature)
+        positive("Softmax", "temperature", self.temperature)
 
     def weigh(self, energies: Tensor) -> Tensor:
         highest = energies.amax(-1, keepdim=True)
@@ -79,7 +81,7 @@ class Sparsemax(Entmax):
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         excess = ordered.cumsum(-1) - 1  # Σ of the k largest, less 1
-        support = (rank * ordered > excess).sum(-1, keepdim=True)
+        support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_(min=1)  # 0 only where there is NaN
         threshold = excess.gather(-1, support - 1) / support
         return _emptied((z - threshold).clamp_(min=0), energies)
 
@@ -102,7 +104,7 @@ class Entmax15(Entmax):
         mean = ordered.cumsum(-1) / rank
         deviation = (ordered.square().cumsum(-1) / rank - mean.square()) * rank
         thresholds = mean - ((1 - deviation) / rank).clamp_(min=0).sqrt_()
-        support = (thresholds <= ordered).sum(-1, keepdim=True)
+        support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_(min=1)  # 0 only where there is NaN
         return _emptied((z - thresholds.gather(-1, support - 1)).clamp_(min=0).square_(), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
@@ -132,7 +134,7 @@ class Hard(Normalizer):
             raise ValueError(
                 f"Hard: estimator: expected 'straight_through', 'gumbel' or 'reinforce', got {self.estimator!r}"
             )
-        _positive("Hard", self.temperature)
+        positive("Hard", "temperature", self.temperature)
         if self.estimator == "straight_through" and self.sample:
             raise ValueError("Hard: sample: 'straight_through' takes the argmax; expected 'gumbel' or 'reinforce'")
         if self.estimator == "reinforce" and self.temperature != 1:
@@ -172,8 +174,3 @@ def _below_highest(energies: Tensor) -> Tensor:
 def _emptied(weights: Tensor, energies: Tensor) -> Tensor:
     """0 in rows in which everything is hidden."""
     return weights.masked_fill_((energies == -torch.inf).all(-1, keepdim=True), 0)
-
-
-def _positive(owner: str, temperature: float) -> None:
-    if not temperature > 0:
-        raise ValueError(f"{owner}: temperature: expected a number > 0, got {temperature!r}")

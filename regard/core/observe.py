@@ -13,13 +13,14 @@ from regard.core.kernels.flat import fold
 from regard.core.kernels.heads import Heads, join
 from regard.core.kernels.scan import best_weights, first
 from regard.core.kernels.scratch import Scratch
+from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.kernels.tile_kernels import prepare, regroups, solve, unsuited
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.plan import Plan
-from regard.core.reference import log_sum_exp, weights_of
+from regard.core.reference import defined_energies, log_sum_exp, weights_of
 from regard.core.request import Request
 from regard.core.result import Result, Top
-from regard.core.scores import AdditiveTerms, energies_of
+from regard.core.scores import AdditiveTerms, energies_of, wide
 
 
 def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
@@ -40,12 +41,12 @@ def lean_energies(request: Request) -> Tensor:
     """The score's energies [..., T, S], differentiable, without [..., T, S, H]."""
     terms = request.terms
     if terms is None:
-        return request.score.energies(request.query, request.key)
+        return defined_energies(request)
     if not isinstance(terms, AdditiveTerms):
         return energies_of(terms)
     leading = torch.broadcast_shapes(terms.query.shape[:-2], terms.key.shape[:-2])
     vector = fold(terms.vector[..., None, :], leading)[:, 0]
-    folded = fold(terms.query, leading), fold(terms.key, leading)
+    folded = fold(wide(terms.query), leading), fold(wide(terms.key), leading)
     energies = _AdditiveEnergies.apply(*folded, vector)  # type: ignore[no-untyped-call]
     return cast(Tensor, energies).view(*leading, request.queries, request.keys)
 
@@ -59,8 +60,8 @@ class _AdditiveEnergies(torch.autograd.Function):
         return AdditiveTile(vector).energies(query, key, Scratch())
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        refuse_second_order()
         query, key, vector = ctx.saved_tensors
         grads = AdditiveTile(vector).backward(gradient, query, key)
         return tuple(grad.to(query.dtype) for grad in grads)
@@ -87,7 +88,7 @@ def _top(request: Request, result: Result, k: int, weights: Tensor | None) -> To
     if isinstance(request.normalizer, Hard) and result.chosen is not None and unsuited(request) is None:
         positions = torch.full(shape, -1, device=request.query.device)
         positions[..., 0] = result.chosen
-        return Top((positions >= 0).to(request.query.dtype), positions)
+        return Top((positions >= 0).to(wide(request.query[..., :0, :]).dtype), positions)
     if weights is None:
         weights = result.weights
     if weights is not None:

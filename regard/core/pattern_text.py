@@ -21,6 +21,7 @@ from typing import Any
 from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
 from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 
+_DEEPEST = 50
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=]))")
 
 
@@ -28,7 +29,7 @@ def _flat(values: tuple[Any, ...]) -> list[int]:
     """global(0, 5, 8:10) and global([0, 5]) alike."""
     positions: list[int] = []
     for value in values:
-        positions.extend(value if isinstance(value, (list, range)) else [value])
+        positions.extend(value if isinstance(value, (list, range, tuple)) else [value])
     return positions
 
 
@@ -56,6 +57,8 @@ def _usage(name: str) -> str:
 
 def parse(text: str) -> Pattern:
     """The pattern that the text stands for; `parse(str(pattern)) == pattern`."""
+    if not isinstance(text, str):
+        raise TypeError(f"pattern: expected text, got {type(text).__name__}")
     reader = _Reader(text)
     pattern = reader.pattern()
     if reader.kind != "end":
@@ -68,7 +71,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = self.after = 0
+        self.at = self.after = self.deep = 0
         self.kind = self.token = ""
         self.advance()
 
@@ -110,9 +113,13 @@ class _Reader:
 
     def factor(self) -> Pattern:
         if self.token == "(":
+            self.deep += 1
+            if self.deep > _DEEPEST:
+                raise self.error(f"at most {_DEEPEST} parentheses inside each other")
             self.advance()
             inner = self.pattern()
             self.skip(")")
+            self.deep -= 1
             return inner
         if self.kind != "name":
             raise self.error("a pattern")
@@ -121,8 +128,8 @@ class _Reader:
     def call(self, name: str) -> Pattern:
         if name not in _MAKERS:
             near = difflib.get_close_matches(name, _MAKERS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"pattern: unknown name {name!r}{hint} Known: {', '.join(_MAKERS)}")
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"pattern: unknown name {name!r}; {hint}known: {', '.join(_MAKERS)}")
         values: list[Any] = []
         named: dict[str, Any] = {}
         if self.token == "(":
@@ -137,18 +144,20 @@ class _Reader:
     def arguments(self, values: list[Any], named: dict[str, Any]) -> None:
         self.skip("(")
         while self.token != ")":
-            value = self.value()
-            if self.token == "=" and isinstance(value, str):
-                self.advance()
-                named[value] = self.value()
+            if self.kind == "name" and self.text[self.after :].lstrip().startswith("="):
+                name = self.advance()
+                self.skip("=")
+                if name in named:
+                    raise self.error(f"{name!r} once")
+                named[name] = self.value()
             else:
-                values.append(_MAKERS[value]() if isinstance(value, str) else value)
+                values.append(self.value())
             if self.token != ")":
                 self.skip(",")
         self.skip(")")
 
     def value(self) -> Any:
-        """An integer, a range, None, a list, a pattern; or a bare name that a '=' follows."""
+        """An integer, a range, None, a list or a pattern."""
         if self.kind == "number":
             return self.integers()
         if self.token == "[":
@@ -156,8 +165,6 @@ class _Reader:
         if self.token.lower() == "none":
             self.advance()
             return None
-        if self.kind == "name" and self.text[self.after :].lstrip().startswith("="):
-            return self.advance()
         return self.pattern()
 
     def integers(self) -> int | range:
@@ -167,7 +174,10 @@ class _Reader:
         self.advance()
         if self.kind != "number":
             raise self.error("a number after ':'")
-        return range(first, int(self.advance()))
+        last = int(self.advance())
+        if last <= first:
+            raise ValueError(f"pattern: expected a range that ascends, got {first}:{last} in {self.text!r}")
+        return range(first, last)
 
     def items(self) -> list[Any]:
         self.skip("[")

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from regard.core import spans as runs
+from regard.core.checks import whole_number
 from regard.core.spans import Spans
 
 
@@ -116,14 +117,13 @@ class Window(Pattern):
     after: int | None
 
     def __init__(self, before: int | None, after: int | str | None = "same") -> None:
-        object.__setattr__(self, "before", count_of("Window", "before", before, none=True))
-        after = before if after == "same" else after
-        object.__setattr__(self, "after", count_of("Window", "after", after, none=True))
+        object.__setattr__(self, "before", _side("before", before))
+        object.__setattr__(self, "after", _side("after", before if after == "same" else after))  # type: ignore[arg-type]
 
     @classmethod
     def from_longformer(cls, width: int) -> Window:
         """Longformer's `attention_window` is the total width: 512 looks 256 to each side."""
-        if count_of("Window.from_longformer", "width", width, least=2) % 2:
+        if whole_number("Window.from_longformer", "width", width, least=2) % 2:
             raise ValueError(f"Window.from_longformer: width: expected an even number, got {width}")
         return cls(width // 2)
 
@@ -136,7 +136,7 @@ class Window(Pattern):
     @classmethod
     def from_keras(cls, size: int) -> Window:
         """Keras's `sliding_window=n` counts the query itself: n − 1 to each side."""
-        return cls(count_of("Window.from_keras", "size", size, least=1) - 1)
+        return cls(whole_number("Window.from_keras", "size", size, least=1) - 1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         allowed = Full().allows(i, j, size)
@@ -170,7 +170,7 @@ class Strided(Pattern):
     every: int
 
     def __post_init__(self) -> None:
-        count_of("Strided", "every", self.every, least=1)
+        whole_number("Strided", "every", self.every, least=1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return (i - j) % self.every == 0
@@ -191,8 +191,8 @@ class Dilated(Pattern):
     gap: int
 
     def __post_init__(self) -> None:
-        count_of("Dilated", "reach", self.reach)
-        count_of("Dilated", "gap", self.gap, least=1)
+        whole_number("Dilated", "reach", self.reach)
+        whole_number("Dilated", "gap", self.gap, least=1)
 
     @property
     def window(self) -> Window:
@@ -291,8 +291,8 @@ class PerHead(Pattern):
 
 def per_head(patterns: Sequence[Pattern]) -> PerHead:
     """The h-th pattern for the h-th head."""
-    if not patterns:
-        raise ValueError("per_head: patterns: expected at least one pattern, got none")
+    if not isinstance(patterns, Sequence) or not patterns:
+        raise ValueError(f"per_head: patterns: expected a list of at least one pattern, got {patterns!r}")
     for pattern in patterns:
         if not isinstance(pattern, Pattern) or isinstance(pattern, PerHead):
             raise TypeError(f"per_head: patterns: expected patterns without per_head inside, got {pattern!r}")
@@ -336,13 +336,8 @@ def _all_heavy_rows(patterns: Iterable[Pattern]) -> tuple[int, ...]:
     return tuple(sorted({row for p in patterns for row in p.heavy_rows}))
 
 
-def count_of(owner: str, name: str, value: object, least: int = 0, none: bool = False) -> int:
-    if none and value is None:
-        return None  # type: ignore[return-value]
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        wanted = f"a whole number ≥ {least}" + (" or None" if none else "")
-        raise ValueError(f"{owner}: {name}: expected {wanted}, got {value!r}")
-    return value
+def _side(name: str, value: int | None) -> int | None:
+    return None if value is None else whole_number("Window", name, value)
 
 
 def _number(value: int | None) -> str:

@@ -48,6 +48,9 @@ class Plan:
 
         return explain(self)
 
+    def __str__(self) -> str:
+        return self.explain()
+
     def by_head(self) -> list[tuple[list[int], Plan]]:
         """For a pattern per head: (heads, their plan) for each distinct pattern."""
         if not isinstance(self.kernel, Heads):

@@ -7,7 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from regard.core import checks
 from regard.core.attention import Attention, Lengths
+from regard.core.checks import whole_number
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
@@ -33,8 +35,9 @@ class Pool(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if queries is not None and queries < 1:
-            raise ValueError(f"queries: expected a whole number ≥ 1 or None, got {queries}")
+        whole_number("Pool", "dim", dim, least=1)
+        if queries is not None:
+            whole_number("Pool", "queries", queries, least=1)
         self.query = nn.Parameter(torch.empty(queries or 1, dim))
         nn.init.uniform_(self.query, -1 / math.sqrt(dim), 1 / math.sqrt(dim))
         self.single = queries is None
@@ -46,18 +49,24 @@ class Pool(nn.Module):
         *,
         value: Tensor | None = None,
         lengths: Lengths | None = None,
-        visible: Tensor | None = None,
+        allowed: Tensor | None = None,
         weights: bool = False,
         top: int | None = None,
         generator: torch.Generator | None = None,
     ) -> Result:
-        """states [..., S, dim] → context [..., dim], weights [..., S]. `visible`: bool, broadcasts to [..., S]."""
+        """states [..., S, dim] → context [..., dim], weights [..., S].
+
+        `allowed`: bool, True = may be looked at, broadcasts to [..., S]; with `queries=n` to [..., n, S].
+        """
+        checks.states("states", states, self.query.shape[-1])
+        if self.single and isinstance(allowed, Tensor) and allowed.dim():
+            allowed = allowed[..., None, :]
         result = self.attention(
             self.query.to(states.dtype),
             states,
             value,
             lengths=lengths,
-            allowed=None if visible is None else visible[..., None, :],
+            allowed=allowed,
             weights=weights,
             top=top,
             generator=generator,

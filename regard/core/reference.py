@@ -17,13 +17,21 @@ from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
+from regard.core.scores import energies_of, wide
 
 
 def reference(request: Request) -> Result:
     """The context, the weights, and for Hard what was chosen."""
-    weights, chosen, log_probability = weights_of(request, request.score.energies(request.query, request.key))
+    weights, chosen, log_probability = weights_of(request, defined_energies(request))
     context = drop(request, weights).to(request.value.dtype) @ request.value
     return Result(context, weights=weights, chosen=chosen, log_probability=log_probability)
+
+
+def defined_energies(request: Request) -> Tensor:
+    """The score's definition. In half precision by its terms, whose products are float32."""
+    if request.query.dtype in (torch.float16, torch.bfloat16) and request.terms is not None:
+        return energies_of(request.terms)
+    return request.score.energies(request.query, request.key)
 
 
 def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -41,8 +49,7 @@ def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | Non
 
 def hide(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
     """(energies + bias with −inf where hidden, in float32 or better; the gain of predictive local attention)."""
-    energies = energies.float() if energies.dtype in (torch.float16, torch.bfloat16) else energies
-    energies = energies.expand(*request.leading, request.queries, request.keys)
+    energies = wide(energies).expand(*request.leading, request.queries, request.keys)
     if request.bias is not None:
         energies = energies + request.bias
     mask, gain = request.mask(), None

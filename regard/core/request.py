@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.core import checks
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern
-from regard.core.scores import AdditiveTerms, Bilinear, Score
+from regard.core.scores import AdditiveTerms, Bilinear, Score, wide
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Request:
     @cached_property
     def terms(self) -> Bilinear | AdditiveTerms | None:
         """What the score hands to the kernels."""
-        return self.score.terms(self.query, self.score.key_side(self.key))
+        return self.score.terms(self.query, self.score.key_side(self.key)) if self.score.lean else None
 
     @property
     def noise_seed(self) -> int:
@@ -93,25 +94,30 @@ def read(
     position: int,
     dropout: float,
     generator: torch.Generator | None,
-    zeroed: bool = False,
+    remembered: bool = False,
 ) -> Request:
-    """Check what came and say in one sentence what is wrong with it. `zeroed`: beyond `lengths` there is 0 already."""
+    """Check what came and say in one sentence what is wrong with it.
+
+    `remembered`: key, value and lengths come out of a Memory: padding is 0 already, and lengths broadcast as they are.
+    """
     query, key, value = _as_autocast(query), _as_autocast(key), _as_autocast(value)
-    _check_tensors(query, key, value, score)
-    leading = _leading(query, key, value)
+    _check_states(query, key, value, score, pattern)
+    leading = checks.common_leading(query=query, key=key, value=value)
     pairs = (*leading, query.shape[-2], key.shape[-2])
     _check_heads(leading, score, pattern)
     if bias is not None:
-        _check_pairs("bias", bias, pairs, floating=True)
+        bias = checks.pairs("bias", bias, pairs, floating=True).to(wide(query[..., :0, :]).dtype)
     if allowed is not None:
-        _check_pairs("allowed", allowed, pairs, floating=False)
-    if not isinstance(position, int) or position < 0:
-        raise ValueError(f"position: expected a whole number ≥ 0, got {position!r}")
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout: expected a number in [0, 1), got {dropout!r}")
-    counts = None if lengths is None else read_lengths(lengths, leading, key.shape[-2], query.device)
-    zeroed = zeroed and allowed is None
+        allowed = checks.pairs("allowed", allowed, pairs, floating=False)
+    for name, given in (("bias", bias), ("allowed", allowed)):
+        if given is not None and given.device != query.device:
+            raise TypeError(f"{name}: expected a tensor on {query.device} like query, got one on {given.device}")
+    counts = lengths if remembered and isinstance(lengths, Tensor) else None
+    if lengths is not None and counts is None:
+        counts = read_lengths(lengths, leading, key.shape[-2], query.device)
+    zeroed = remembered and allowed is None
     visible, allowed = _visible(counts, allowed, key.shape[-2])
+    dropout = checks.share("dropout", dropout)
     return Request(
         query=query,
         key=key if zeroed else without_padding(key, visible),
@@ -123,8 +129,8 @@ def read(
         visible=visible,
         allowed=allowed,
         lengths=counts,
-        position=position,
-        dropout=float(dropout),
+        position=checks.whole_number("attention", "position", position),
+        dropout=dropout,
         seed=_seed(generator) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
         rows=torch.arange(leading.numel(), device=query.device).view(leading),
     )
@@ -137,14 +143,16 @@ def without_padding(states: Tensor, visible: Tensor | None) -> Tensor:
 
 def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.device) -> Tensor:
     """int64 [*prefix of leading, 1, …]: aligned from the left, so that it broadcasts against the leading dims."""
-    given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
+    try:
+        given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"lengths: expected integers, got {lengths!r}") from None
     if given.dtype.is_floating_point or given.dtype.is_complex or given.dtype is torch.bool:
         raise TypeError(f"lengths: expected integers, got {given.dtype}")
     prefix = leading[: given.dim()]
     if len(prefix) < given.dim() or any(n not in (1, size) for n, size in zip(given.shape, prefix, strict=True)):
-        raise ValueError(
-            f"lengths: expected a shape that begins like the leading dims {_shape(leading)}, got {_shape(given)}"
-        )
+        wanted = f"a shape that begins like the leading dims {checks.shape(leading)}"
+        raise ValueError(f"lengths: expected {wanted}, got {checks.shape(given)}")
     # On other devices the check would wait for the device; there, lengths out of range act as 0 or as the whole row.
     if given.device.type == "cpu" and given.numel() and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
@@ -156,7 +164,6 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
     visible = None if counts is None else torch.arange(keys, device=counts.device) < counts[..., None]
     if allowed is None:
         return visible, None
-    allowed = allowed.view(*[1] * (2 - allowed.dim()), *allowed.shape)
     by_key = allowed.any(-2) if allowed.shape[-2] else allowed.new_zeros(*allowed.shape[:-2], allowed.shape[-1])
     by_key = by_key.expand(*by_key.shape[:-1], keys)
     visible = by_key if visible is None else visible & by_key
@@ -172,72 +179,47 @@ def _as_autocast(x: Tensor) -> Tensor:
     return x
 
 
-def _leading(query: Tensor, key: Tensor, value: Tensor) -> torch.Size:
-    try:
-        return torch.Size(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2]))
-    except RuntimeError:
-        shapes = " and ".join(_shape(x.shape[:-2]) for x in (query, key, value))
-        raise ValueError(f"query, key, value: expected leading dims that broadcast, got {shapes}") from None
-
-
-def _check_tensors(query: Tensor, key: Tensor, value: Tensor, score: Score) -> None:
+def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
-        if tensor.dim() < 2:
-            raise ValueError(f"{name}: expected at least 2 dims [..., positions, features], got {_shape(tensor)}")
-        if not tensor.dtype.is_floating_point:
-            raise TypeError(f"{name}: expected floating-point numbers, got {tensor.dtype}")
+        checks.states(name, tensor)
         if tensor.dtype is not query.dtype or tensor.device != query.device:
             wanted = f"{query.dtype} on {query.device} like query"
             raise TypeError(f"{name}: expected {wanted}, got {tensor.dtype} on {tensor.device}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
-    _check_dims(query, key, score)
-
-
-def _check_dims(query: Tensor, key: Tensor, score: Score) -> None:
     query_dim, key_dim = score.expects()
-    name = type(score).__name__
+    if isinstance(pattern, LocalPredictive) and query.shape[-1] != pattern.query_dim:
+        raise ValueError(f"query: expected {pattern.query_dim} features for LocalPredictive, got {checks.shape(query)}")
     if query_dim is not None and query.shape[-1] != query_dim:
-        raise ValueError(f"query: expected {query_dim} features for {name}, got {_shape(query)}")
+        raise ValueError(f"query: expected {query_dim} features for {score.title}, got {checks.shape(query)}")
     if key_dim is not None and key.shape[-1] != key_dim:
-        raise ValueError(f"key: expected {key_dim} features for {name}, got {_shape(key)}")
+        raise ValueError(f"key: expected {key_dim} features for {score.title}, got {checks.shape(key)}")
+    if query_dim is None and key_dim is None and score.lean and query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"key: expected {query.shape[-1]} features like query for {score.title}, got {checks.shape(key)}"
+        )
+    _check_parameters(query, score)
+
+
+def _check_parameters(query: Tensor, score: Score) -> None:
     parameter = next(score.parameters(), None)
-    if parameter is not None and parameter.device != query.device:
-        raise TypeError(f"score: expected parameters on {query.device} like query, got {parameter.device}")
-    if query_dim is None and key_dim is None and query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"key: expected {query.shape[-1]} features like query for {name}, got {_shape(key)}")
+    if parameter is None:
+        return
+    same = parameter.dtype is query.dtype or torch.is_autocast_enabled(query.device.type)
+    if not same or parameter.device != query.device:
+        wanted, got = f"{query.dtype} on {query.device}", f"{parameter.dtype} on {parameter.device}"
+        raise TypeError(f"score: expected parameters in {wanted} like query, got {got}")
 
 
 def _check_heads(leading: torch.Size, score: Score, pattern: Pattern | LocalPredictive) -> None:
     for name, heads in (("score", score.heads), ("pattern", heads_of(pattern))):
         if heads is not None and (not leading or leading[-1] != heads):
-            got = f"{leading[-1]} in {_shape(leading)}" if leading else "no leading dims"
+            got = f"{leading[-1]} in {checks.shape(leading)}" if leading else "no leading dims"
             raise ValueError(f"{name}: made for {heads} heads (the last leading dim), got {got}")
 
 
-def _check_pairs(name: str, given: Tensor, pairs: tuple[int, ...], floating: bool) -> None:
-    if not isinstance(given, Tensor):
-        raise TypeError(f"{name}: expected a tensor, got {type(given).__name__}")
-    if floating and not given.dtype.is_floating_point:
-        raise TypeError(f"{name}: expected floating-point numbers, got {given.dtype}; a mask of bool goes to `allowed`")
-    if not floating and given.dtype is not torch.bool:
-        raise TypeError(f"{name}: expected bool (True: may look), got {given.dtype}; numbers to add go to `bias`")
-    try:
-        fits = torch.broadcast_shapes(given.shape, pairs) == torch.Size(pairs)
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name}: expected a shape that broadcasts to {_shape(pairs)} ([..., T, S]), got {_shape(given)}"
-        )
-
-
 def _seed(generator: torch.Generator | None) -> int:
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
     device = "cpu" if generator is None else generator.device
     return int(torch.randint(1 << 31, (), generator=generator, device=device))
-
-
-def _shape(shape: Tensor | Sequence[int]) -> str:
-    return str(list(shape.shape if isinstance(shape, Tensor) else shape))

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.core.checks import positive, whole_number
+
 
 class Bilinear(NamedTuple):
     """energy = scale · q'ᵀk'"""
@@ -56,13 +58,23 @@ class Score(nn.Module, ABC):
         return None, None
 
     @property
+    def lean(self) -> bool:
+        """Does the score belong to one of the families, so that kernels can compute it and keys can be kept as k'?"""
+        return type(self).terms is not Score.terms
+
+    @property
+    def title(self) -> str:
+        """What the score is called in messages."""
+        return type(self).__name__
+
+    @property
     def heads(self) -> int | None:
         """How many heads have parameters of their own; None: all share them."""
         return None
 
 
 class Remembered(Score):
-    """The same score, given k' in place of the keys."""
+    """The same score, given k' in place of the keys; of a score that is not lean, the keys themselves."""
 
     def __init__(self, score: Score) -> None:
         super().__init__()
@@ -71,6 +83,14 @@ class Remembered(Score):
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         terms = self.terms(query, key)
         return self.score.energies(query, key) if terms is None else energies_of(terms)
+
+    @property
+    def lean(self) -> bool:
+        return self.score.lean
+
+    @property
+    def title(self) -> str:
+        return self.score.title
 
     def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
         return self.score.terms(query, key_side)
@@ -108,6 +128,8 @@ class General(Score):
 
     def __init__(self, query_dim: int, key_dim: int, *, heads: int | None = None) -> None:
         super().__init__()
+        for name, dim in (("query_dim", query_dim), ("key_dim", key_dim)):
+            whole_number("General", name, dim, least=1)
         self.weight = nn.Parameter(torch.empty(*_per_head(heads), query_dim, key_dim))
         _spread(self.weight, fan_in=key_dim)
 
@@ -135,32 +157,33 @@ class Cosine(Score):
 
     def __init__(self, tau: float = 1.0, *, learned: bool = False, heads: int | None = None) -> None:
         super().__init__()
-        if not tau > 0:
-            raise ValueError(f"Cosine: tau: expected a number > 0, got {tau}")
-        start = torch.full(_per_head(heads), math.log(tau))
-        self.log_tau: Tensor
-        if learned:
-            self.log_tau = nn.Parameter(start)
-        else:
-            self.register_buffer("log_tau", start, persistent=False)
+        self.start = positive("Cosine", "tau", tau)
+        self.log_tau = nn.Parameter(torch.full(_per_head(heads), math.log(self.start))) if learned else None
 
     @property
-    def tau(self) -> Tensor:
-        """[] or [heads]"""
-        return self.log_tau.exp()
+    def tau(self) -> Tensor | float:
+        """A number, or learned: [] or [heads]."""
+        return self.start if self.log_tau is None else self.log_tau.exp()
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.tau[..., None, None].to(query.dtype) * (unit(query) @ unit(key).mT)
+        return self._sharpened(unit(query)) @ unit(key).mT
 
     def key_side(self, key: Tensor) -> Tensor:
         return unit(key)
 
     def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
-        return Bilinear(self.tau[..., None, None].to(query.dtype) * unit(query), key_side, 1.0)
+        return Bilinear(self._sharpened(unit(query)), key_side, 1.0)
+
+    def _sharpened(self, query: Tensor) -> Tensor:
+        tau = self.tau
+        return query * (tau[..., None, None].to(query.dtype) if isinstance(tau, Tensor) else tau)
 
     @property
     def heads(self) -> int | None:
-        return self.log_tau.shape[0] if self.log_tau.dim() else None
+        return None if self.log_tau is None or not self.log_tau.dim() else self.log_tau.shape[0]
+
+    def extra_repr(self) -> str:
+        return f"tau={self.start}, learned={self.log_tau is not None}"
 
 
 class Additive(Score):
@@ -179,6 +202,9 @@ class Additive(Score):
         heads: int | None = None,
     ) -> None:
         super().__init__()
+        for name, dim in (("query_dim", query_dim), ("key_dim", key_dim), ("hidden", hidden)):
+            if dim is not None or name == "hidden":
+                whole_number("Additive", name, dim, least=1)
         lead = _per_head(heads)
         self.query_weight = None if query_dim is None else nn.Parameter(torch.empty(*lead, hidden, query_dim))  # W
         self.key_weight = None if key_dim is None else nn.Parameter(torch.empty(*lead, hidden, key_dim))  # U
@@ -216,24 +242,29 @@ class Additive(Score):
 
 
 def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
-    """The energies [..., T, S] of what a score hands to the kernels."""
+    """The energies [..., T, S] of what a score hands to the kernels, in float32 or better."""
+    query, key = wide(terms.query), wide(terms.key)
     if isinstance(terms, Bilinear):
-        return terms.query @ terms.key.mT * terms.scale
-    pairs = torch.tanh(terms.query[..., :, None, :] + terms.key[..., None, :, :])  # [..., T, S, H]
-    return (pairs * terms.vector[..., None, None, :]).sum(-1)
+        return query @ key.mT * terms.scale
+    pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
+    return (pairs * wide(terms.vector)[..., None, None, :]).sum(-1)
 
 
 def unit(x: Tensor) -> Tensor:
-    """x / ‖x‖ over the last dim; 0 stays 0, with gradient 0."""
-    squared = (x * x).sum(-1, keepdim=True)
+    """x / ‖x‖ over the last dim, in float32 or better; 0 stays 0, with gradient 0."""
+    whole = wide(x)
+    squared = (whole * whole).sum(-1, keepdim=True)
     zero = squared == 0
-    return x * torch.where(zero, 0, squared.masked_fill(zero, 1).rsqrt())
+    return (whole * torch.where(zero, 0, squared.masked_fill(zero, 1).rsqrt())).to(x.dtype)
+
+
+def wide(x: Tensor) -> Tensor:
+    """In float32 or better."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def _per_head(heads: int | None) -> tuple[int, ...]:
-    if heads is not None and heads < 1:
-        raise ValueError(f"heads: expected a whole number ≥ 1 or None, got {heads}")
-    return () if heads is None else (heads,)
+    return () if heads is None else (whole_number("Score", "heads", heads, least=1),)
 
 
 def _spread(weight: Tensor, fan_in: int) -> None:

@@ -9,6 +9,7 @@ from regard import (
     Attention,
     Causal,
     Cosine,
+    Entmax,
     Entmax15,
     Full,
     Global,
@@ -247,3 +248,91 @@ def test_module_keeps_nothing_between_calls() -> None:
     before = set(vars(module)), set(vars(module.score))
     module(torch.randn(5, 4), torch.randn(6, 4), weights=True)
     assert (set(vars(module)), set(vars(module.score))) == before
+
+
+@pytest.mark.parametrize("shape", [(), (6,), (5, 1)])
+def test_bias_and_allowed_of_few_dims(shape: tuple[int, ...]) -> None:
+    query, key, value = states(2, 5, 4), states(2, 6, 4), states(2, 6, 4)
+    bias, allowed = torch.randn(shape, dtype=torch.float64), torch.rand(shape) < 0.7
+    out = attention(query, key, value, bias=bias, allowed=allowed)
+    wide = attention(query, key, value, bias=bias.expand(5, 6), allowed=allowed.expand(5, 6))
+    torch.testing.assert_close(out.context, wide.context)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
+@pytest.mark.parametrize("score", ["scaled_dot", "cosine"])
+def test_energies_are_not_rounded_in_half_precision(pattern, score: str) -> None:
+    """Large energies would be off by whole units."""
+    inputs = [(torch.randn(2, 150, 32) * 6).bfloat16() for _ in range(3)]
+    exact = [x.double() for x in inputs]
+    out = attention(*inputs, pattern=pattern, score=score, weights=True, lse=True)
+    expected = attention(*exact, pattern=pattern, score=score, weights=True, lse=True)
+    tolerance = 0.05 if score == "cosine" else 0.002  # unit vectors are rounded to bfloat16
+    torch.testing.assert_close(out.weights.double(), expected.weights, atol=tolerance, rtol=0)
+    torch.testing.assert_close(out.lse.double(), expected.lse, atol=tolerance, rtol=1e-3)
+    hard = attention(*inputs, pattern=pattern, score=score, normalizer="hard")
+    assert hard.log_probability.max() <= 0
+
+
+def test_cosine_of_long_vectors_in_float16() -> None:
+    x = torch.randn(5, 512) * 15
+    torch.testing.assert_close(
+        Cosine().energies(x.half(), x.half()).float(), Cosine().energies(x, x), atol=0.01, rtol=0
+    )
+
+
+@pytest.mark.parametrize("normalizer", NORMALIZERS, ids=lambda n: type(n).__name__)
+def test_nan_in_a_query_stays_in_its_row(normalizer) -> None:
+    query = states(150, 4).detach()
+    query[3] = torch.nan
+    key = states(150, 4)
+    clean = attention(query.nan_to_num(), key, key, pattern="window(9)", normalizer=normalizer).context
+    out = attention(query, key, key, pattern="window(9)", normalizer=normalizer).context
+    rows = torch.arange(150) != 3
+    torch.testing.assert_close(out[rows], clean[rows])
+
+
+def test_strides_beyond_the_sequence_cost_nothing() -> None:
+    query, key, value = states(300, 4), states(300, 4), states(300, 4)
+    for pattern in ("strided(2000000000)", "strided(1000) & strided(1001) & causal"):
+        torch.testing.assert_close(attention(query, key, value, pattern=pattern).context, value)
+
+
+def test_a_gradient_of_a_gradient_is_refused_not_forgotten() -> None:
+    x = states(300, 4)
+    for arguments in ({"pattern": "window(3)"}, {"score": Additive(4, 4, 3).double(), "weights": True}):
+        out = attention(x, x, x, **arguments)
+        loss = out.context.sum() if out.weights is None else out.weights.sum()
+        with pytest.raises(RuntimeError, match="no gradient of a gradient"):
+            torch.autograd.grad(loss, x, create_graph=True)
+
+
+def test_a_plan_moves_no_random_numbers() -> None:
+    x = torch.randn(30, 4)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    plan(x, x, x, dropout=0.5, normalizer=Hard("gumbel", sample=True))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_results_are_of_one_dtype() -> None:
+    x = torch.randn(20, 4)
+    out = attention(x, x, x, bias=torch.zeros(20, 20, dtype=torch.float64), weights=True, lse=True)
+    assert {t.dtype for t in (out.context, out.weights, out.lse)} == {torch.float32}
+
+
+def test_a_normalizer_of_ones_own() -> None:
+    class Squared(Entmax):
+        """Positive energies squared, divided by their sum."""
+
+        def weigh(self, energies: Tensor) -> Tensor:
+            positive = energies.clamp(min=0).square()
+            return positive / positive.sum(-1, keepdim=True).clamp(min=1e-9)
+
+        def slope(self, weights: Tensor) -> Tensor:
+            return weights.sqrt()
+
+    query, key, value = states(150, 4), states(150, 4), states(150, 4)
+    out = attention(query, key, value, normalizer=Squared(), pattern="window(9)", weights=True)
+    torch.testing.assert_close(out.weights @ value, out.context)

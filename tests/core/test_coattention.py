@@ -43,7 +43,18 @@ def test_padding_neither_looks_nor_is_looked_at() -> None:
     assert a.grad is not None and torch.isfinite(a.grad).all()
 
 
+def test_masks_and_biases_of_few_dims_count_in_both_directions() -> None:
+    a, b = torch.randn(2, 5, 4).double(), torch.randn(2, 6, 4).double()
+    allowed, bias = torch.tensor([True, False, True, True, False, True]), torch.randn(6).double()
+    found = coattend(a, b, allowed=allowed, bias=bias)
+    expected = coattend(a, b, allowed=allowed.expand(5, 6), bias=bias.expand(5, 6))
+    torch.testing.assert_close(found.a.context, expected.a.context)
+    torch.testing.assert_close(found.b.context, expected.b.context)
+
+
 def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="a, b: expected leading dims that broadcast"):
+        coattend(torch.zeros(2, 5, 4), torch.zeros(3, 6, 4))
     a, b = torch.zeros(2, 5, 4), torch.zeros(2, 6, 4)
     with pytest.raises(ValueError, match="lengths_b: expected 0 … 6"):
         coattend(a, b, lengths_b=[7, 1])

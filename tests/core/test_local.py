@@ -29,6 +29,16 @@ def test_the_centre_is_learned() -> None:
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in local.parameters())
 
 
+def test_places_in_long_texts_are_exact_in_half_precision() -> None:
+    local = LocalPredictive(4, reach=2)
+    query, key = torch.randn(50, 4).bfloat16(), torch.randn(3000, 4).bfloat16()
+    exact = attention(query.float(), key.float(), key.float(), pattern=local, weights=True).weights > 0
+    assert torch.equal(attention(query, key, key, pattern=local, weights=True).weights > 0, exact)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cast = attention(query.float(), key.float(), key.float(), pattern=local, weights=True)
+    assert torch.equal(cast.weights > 0, exact)
+
+
 def test_combines_by_and_only() -> None:
     local = LocalPredictive(4, reach=5)
     for narrowed in (local & Causal(), Causal() & local):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Additive, Attention, Causal, Cosine, Full, General, Global, Hard, ScaledDot, Window
+from regard import Additive, Attention, Causal, Cosine, Full, General, Global, Hard, ScaledDot, Score, Window
 
 
 def states(*shape: int) -> Tensor:
@@ -96,11 +96,61 @@ def test_hard_samples_in_training() -> None:
     assert not torch.equal(memory.read(query).chosen, memory.read(query).chosen)
 
 
+def test_queries_with_more_leading_dims_than_the_memory() -> None:
+    """Lengths belong to the memory's dims, wherever they end up."""
+    module = Attention().double()
+    key = states(2, 6, 4)
+    query = states(3, 2, 5, 4)
+    out = module.remember(key, lengths=[6, 2]).read(query, weights=True)
+    for row in range(3):
+        torch.testing.assert_close(out.context[row], module(query[row], key, lengths=[6, 2]).context)
+
+
+def test_rows_of_keys_and_values_that_broadcast() -> None:
+    module = Attention().double()
+    key, value, query = states(1, 6, 4), states(3, 6, 2), states(3, 5, 4)
+    memory = module.remember(key, value)
+    rows = [2, 0]
+    whole = module(query, key, value).context
+    torch.testing.assert_close(memory.select(rows).read(query[rows]).context, whole[rows])
+    torch.testing.assert_close(
+        memory.repeat(2).read(query.repeat_interleave(2, 0)).context, whole.repeat_interleave(2, 0)
+    )
+
+
+def test_a_score_of_ones_own_keeps_its_keys() -> None:
+    class Halved(Score):
+        def energies(self, query: Tensor, key: Tensor) -> Tensor:
+            return query @ self.key_side(key).mT
+
+        def key_side(self, key: Tensor) -> Tensor:
+            return key / 2
+
+    module = Attention(Halved())
+    query, key = states(5, 4), states(6, 4)
+    torch.testing.assert_close(module.remember(key).read(query).context, module(query, key).context)
+
+
 def test_bad_input_is_named() -> None:
     module = Attention(Additive(4, 6, 5))
     with pytest.raises(ValueError, match="value: expected 7 positions like key, got 6"):
         module.remember(torch.zeros(7, 6), torch.zeros(6, 2))
     with pytest.raises(ValueError, match="key: expected 6 features"):
         module.remember(torch.zeros(7, 3))
+    memory = module.remember(torch.zeros(2, 7, 6))
+    with pytest.raises(ValueError, match=r"key: expected \[2, n, 5\] to append, got \[3, 1, 5\]"):
+        memory.append(torch.zeros(3, 1, 6))
+    with pytest.raises(ValueError, match=r"query: expected \[..., T, D\] with leading dims \[2\], got \[2, 4\]"):
+        memory.read(torch.zeros(2, 4))
+    with pytest.raises(ValueError, match="query: expected 4 features for Additive"):
+        memory.read(torch.zeros(2, 1, 9))
+    with pytest.raises(ValueError, match="memory: expected a leading dim"):
+        module.remember(torch.zeros(7, 6)).repeat(3)
+    with pytest.raises(ValueError, match="times: expected a whole number ≥ 1, got 0"):
+        memory.repeat(0)
+    with pytest.raises(ValueError, match="key, value: expected leading dims that broadcast"):
+        module.remember(torch.zeros(2, 7, 6), torch.zeros(3, 7, 6))
+    with pytest.raises(TypeError, match="key: expected a tensor, got list"):
+        module.remember([1.0])
     with pytest.raises(ValueError, match="lengths: expected 0 … 7"):
         module.remember(torch.zeros(2, 7, 6), lengths=[3, 9])

@@ -79,9 +79,40 @@ def test_padding_reaches_no_parameter() -> None:
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in module.parameters())
 
 
+def test_keys_hidden_from_all_reach_no_parameter() -> None:
+    module = MultiHead(8, 2).double()
+    x = states(2, 6, 8)
+    key, allowed = x.clone(), torch.ones(2, 1, 6, 6, dtype=torch.bool)
+    key[0, 3:], allowed[0, :, :, 3:] = torch.nan, False
+    module(x, key, allowed=allowed).context.sum().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in module.parameters())
+
+
+@pytest.mark.parametrize("score", ["general", "additive", "cosine"])
+@pytest.mark.parametrize("kv_heads", [1, 2])
+def test_scores_with_parameters_per_head_and_shared_keys(score: str, kv_heads: int) -> None:
+    module = MultiHead(8, 4, kv_heads=kv_heads, score=score).double()
+    x = states(2, 6, 8)
+    shared = 4 // kv_heads
+    q = module.query(x).view(2, 6, 4, 2).transpose(1, 2)
+    k, v = (
+        layer(x).view(2, 6, kv_heads, 2).transpose(1, 2).repeat_interleave(shared, 1)
+        for layer in (module.key, module.value)
+    )
+    inner = attention(q, k, v, score=module.attention.score).context
+    torch.testing.assert_close(module(x).context, module.output(inner.transpose(1, 2).flatten(2)))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0)])
+def test_nothing_to_do(shape: tuple[int, int]) -> None:
+    assert MultiHead(8, 4)(torch.randn(*shape, 8)).context.shape == (*shape, 8)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ({"heads": 4, "pattern": "per_head(full, causal)"}, "pattern: expected one for each of 4 heads, got 2"),
+        ({"heads": 4, "dropout": 3}, r"dropout: expected a number in \[0, 1\), got 3"),
         ({"heads": 3}, "heads: expected a divisor of dim = 8, got 3"),
         ({"heads": 4, "kv_heads": 3}, "kv_heads: expected a divisor of heads = 4, got 3"),
         ({"heads": 4, "score": "bilinear"}, "score: expected one of"),
@@ -90,3 +121,11 @@ def test_padding_reaches_no_parameter() -> None:
 def test_bad_input_is_named(arguments: dict, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         MultiHead(8, **arguments)
+
+
+def test_wrong_features_are_named() -> None:
+    module = MultiHead(8, 2, key_dim=5)
+    with pytest.raises(ValueError, match=r"query: expected 8 features, got \[2, 6, 3\]"):
+        module(torch.zeros(2, 6, 3), torch.zeros(2, 6, 5))
+    with pytest.raises(ValueError, match=r"key: expected 5 features, got \[2, 6, 8\]"):
+        module(torch.zeros(2, 6, 8))

@@ -115,6 +115,12 @@ def test_blocks_from_a_table_of_bool() -> None:
     assert Blocks(table, 2) == Blocks([[0, 2], [1]], 2)
 
 
+def test_blocks_of_bool_are_a_table_and_never_numbers() -> None:
+    assert Blocks(torch.eye(2, dtype=torch.bool).numpy(), 2) == Blocks([[0], [1]], 2)
+    with pytest.raises(ValueError, match="got True"):
+        Blocks([[True, False], [False, True]], 2)
+
+
 def test_bigbird_is_a_union() -> None:
     pattern = bigbird(6, [0, 1], random=2, block=4, seed=3)
     assert pattern == Window(3) | Global([0, 1]) | RandomBlocks(2, 4, 3)
@@ -152,13 +158,18 @@ def test_patterns_are_values() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Window(-1), "Window: before: expected a whole number ≥ 0 or None, got -1"),
+        (lambda: Window(-1), "Window: before: expected a whole number ≥ 0, got -1"),
         (lambda: Strided(0), "Strided: every: expected a whole number ≥ 1, got 0"),
         (lambda: Dilated(1, 0), "Dilated: gap: expected a whole number ≥ 1, got 0"),
         (lambda: Global([-2]), "Global: positions: expected a whole number ≥ 0, got -2"),
         (lambda: Window.from_longformer(7), "width: expected an even number, got 7"),
         (lambda: Blocks(torch.ones(2, 2), 4), r"table: expected bool \[query blocks, key blocks\], got torch.float32"),
-        (lambda: per_head([]), "expected at least one pattern"),
+        (lambda: Blocks([0, 1], 4), "Blocks: table: expected a list of key blocks for each query block"),
+        (lambda: Blocks([[0.5]], 4), "Blocks: table: expected a whole number ≥ -1, got 0.5"),
+        (lambda: Global(None), "Global: positions: expected whole numbers ≥ 0, got None"),
+        (lambda: Window(2**31), "expected a whole number ≥ 0 and below 2³¹"),
+        (lambda: per_head(Causal()), "per_head: patterns: expected a list"),
+        (lambda: per_head([]), "expected a list of at least one pattern"),
     ],
 )
 def test_bad_arguments_are_named(make, said: str) -> None:

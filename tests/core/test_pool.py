@@ -29,12 +29,12 @@ def test_the_query_and_the_score_learn() -> None:
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in pool.parameters())
 
 
-def test_visible_states() -> None:
-    visible = torch.tensor([True, False, True])
-    out = Pool(4)(torch.randn(2, 3, 4), visible=visible, weights=True)
+def test_states_that_may_not_be_looked_at() -> None:
+    allowed = torch.tensor([True, False, True])
+    out = Pool(4)(torch.randn(2, 3, 4), allowed=allowed, weights=True)
     assert (out.weights[:, 1] == 0).all()
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(ValueError, match="queries: expected a whole number ≥ 1 or None, got 0"):
+    with pytest.raises(ValueError, match="queries: expected a whole number ≥ 1, got 0"):
         Pool(4, queries=0)

@@ -3,7 +3,20 @@
 import pytest
 import torch
 
-from regard import Additive, General, Global, Hard, Sparsemax, Window, attention, per_head, plan
+from regard import (
+    Additive,
+    Causal,
+    General,
+    Global,
+    Hard,
+    LocalPredictive,
+    Normalizer,
+    Sparsemax,
+    Window,
+    attention,
+    per_head,
+    plan,
+)
 
 Q, K, V = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 6, 4), torch.zeros(2, 3, 6, 7)
 
@@ -25,7 +38,7 @@ Q, K, V = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 6, 4), torch.zeros(2, 3, 6,
         ({"score": "scaled"}, r"score: expected one of 'dot', .* got 'scaled' \(did you mean 'scaled_dot'\?\)"),
         ({"normalizer": "softmx"}, r"normalizer: expected one of .* got 'softmx' \(did you mean 'softmax'\?\)"),
         ({"pattern": "window(x)"}, "pattern: unknown name 'x'"),
-        ({"pattern": 4}, "pattern: expected a pattern or its text, got int"),
+        ({"pattern": 4}, "pattern: expected a pattern or its text, got 4"),
         ({"score": 3}, "score: expected a Score or its name, got 3"),
         ({"bias": torch.zeros(5, 6).bool()}, "bias: expected floating-point .* a mask of bool goes to `allowed`"),
         ({"bias": torch.zeros(5, 5)}, r"bias: expected a shape that broadcasts to \[2, 3, 5, 6\] .* got \[5, 5\]"),
@@ -40,7 +53,16 @@ Q, K, V = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 6, 4), torch.zeros(2, 3, 6,
         ({"position": -1}, "position: expected a whole number ≥ 0, got -1"),
         ({"position": 1.5}, "position: expected a whole number ≥ 0, got 1.5"),
         ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
-        ({"top": 0}, "top: expected a whole number ≥ 1 or None, got 0"),
+        ({"top": 0}, "top: expected a whole number ≥ 1, got 0"),
+        ({"top": True}, "top: expected a whole number ≥ 1, got True"),
+        ({"dropout": "0.1"}, r"dropout: expected a number in \[0, 1\), got '0.1'"),
+        ({"lengths": [None, 1]}, r"lengths: expected integers, got \[None, 1\]"),
+        ({"generator": 3, "dropout": 0.1}, "generator: expected a torch.Generator, got int"),
+        ({"pattern": Causal}, r"pattern: expected a pattern or its text, got the class Causal: write Causal\(…\)"),
+        ({"score": "additive"}, r"score: .* got 'additive': it has parameters, make it once with Additive\("),
+        ({"score": General(4, 4).double()}, "score: expected parameters in torch.float32 .* got torch.float64"),
+        ({"normalizer": Normalizer()}, "normalizer: expected a subclass of Entmax"),
+        ({"pattern": LocalPredictive(3, 2)}, "query: expected 3 features for LocalPredictive"),
         ({"lse": True, "normalizer": Sparsemax()}, "lse: only Softmax has one, got Sparsemax"),
         ({"lse": True, "normalizer": Hard()}, "lse: only Softmax has one, got Hard"),
     ],

@@ -29,7 +29,7 @@ class Dense:
         if not isinstance(request.normalizer, Softmax):
             return f"{type(request.normalizer).__name__} is not a softmax"
         if not isinstance(request.terms, Bilinear):
-            return f"{type(request.score).__name__} is not a product of query and key"
+            return f"{request.score.title} is not a product of query and key"
         if request.dropout > 0:
             return "torch's dropout follows no generator"
         if request.bias is not None and request.bias.requires_grad:

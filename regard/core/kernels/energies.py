@@ -1,6 +1,6 @@
 """Energies of one tile and their gradients, for the two families of scores. No autograd: kernels call both by hand.
 
-q [B, R, D], k [B, C, D] → energies [B, R, C] in float32 or better.
+q [B, R, D], k [B, C, D] → energies [B, R, C], all in float32 or better.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.scratch import Scratch
+from regard.core.scores import wide
 
 _PAIRS = 1 << 20  # of [B, R, C, H] at a time: 4 MiB in float32, which the caches hold; measured
 _SHARED = 3  # queries from which on it pays to take the exponentials of the keys; measured
@@ -26,11 +27,10 @@ class BilinearTile:
     def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
         """In the scratch buffer "energies"."""
         scaled = torch.mul(q, self.scale, out=scratch.take("query", q.shape, q))
-        return wide(scratch.bmm("energies", scaled, k.mT))
+        return scratch.bmm("energies", scaled, k.mT)
 
     def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, None]:
         """gradient [B, R, C] → of q [B, R, D], of k [B, C, D]."""
-        gradient = gradient.to(q.dtype)
         return torch.bmm(gradient, k).mul_(self.scale), torch.bmm(gradient.mT, q).mul_(self.scale), None
 
 
@@ -76,14 +76,8 @@ class AdditiveTile:
         return grad_q.mul_(slope), grad_k.mul_(slope), grad_v
 
 
-def wide(x: Tensor) -> Tensor:
-    """In float32 or better."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-
 def _exponentials(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, bool]:
     """(e^{2q}, e^{2k}, True), or q and k and False where exponentials do not pay or would leave the range."""
-    q, k = wide(q), wide(k)
     # `not >`, so that a NaN takes either way: it stays a NaN.
     if q.shape[1] >= _SHARED and not any(bool(x.abs().max() > _SAFE) for x in (q, k) if x.numel()):
         return (q * 2).exp_(), (k * 2).exp_(), True

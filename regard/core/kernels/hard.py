@@ -19,7 +19,7 @@ from regard.core.kernels.tile_kernels import prepare, solve, unregroupable, unsu
 from regard.core.normalizers import Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import Bilinear
+from regard.core.scores import Bilinear, wide
 
 
 class HardChoice:
@@ -47,7 +47,8 @@ class HardChoice:
         assert lse is not None
         nothing = chosen < 0
         energy = _energy_at(request, chosen)
-        log_probability = (energy - lse.masked_fill(nothing, 0)).masked_fill(nothing, 0)
+        # At a probability of 1 rounding could leave the difference a little above 0.
+        log_probability = (energy - lse.masked_fill(nothing, 0)).clamp(max=0).masked_fill(nothing, 0)
         return Result(context, chosen=chosen, log_probability=log_probability)
 
 
@@ -68,10 +69,9 @@ def _energy_at(request: Request, chosen: Tensor) -> Tensor:
     assert terms is not None
     key = _at(request, terms.key, chosen)
     if isinstance(terms, Bilinear):
-        energy = (terms.query * key).sum(-1) * terms.scale
+        energy = (wide(terms.query) * wide(key)).sum(-1) * terms.scale
     else:
-        energy = (torch.tanh(terms.query + key) * terms.vector[..., None, :]).sum(-1)
-    energy = energy.float() if energy.dtype in (torch.float16, torch.bfloat16) else energy
+        energy = (torch.tanh(wide(terms.query) + wide(key)) * wide(terms.vector)[..., None, :]).sum(-1)
     if request.bias is None or not request.keys:
         return energy
     bias = request.bias.expand(*request.leading, request.queries, request.keys)

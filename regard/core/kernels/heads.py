@@ -20,7 +20,7 @@ class Heads:
         if not isinstance(request.pattern, PerHead):
             return "all heads have the same pattern"
         if request.terms is None:
-            return f"{type(request.score).__name__} is neither bilinear nor additive"
+            return f"{request.score.title} is neither bilinear nor additive"
         return None
 
     def run(self, request: Request) -> Result:
@@ -87,7 +87,7 @@ def _of_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
         query=query,
         key=key,
         value=value,
-        score=_Given(chosen),
+        score=_Given(chosen, request.score.title),
         pattern=pattern,
         bias=select(request.bias, 2),
         visible=select(request.visible, 1),
@@ -108,9 +108,13 @@ def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor |
 class _Given(Score):
     """Terms that were computed before."""
 
-    def __init__(self, terms: Bilinear | AdditiveTerms) -> None:
+    def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
         super().__init__()
-        self.given = terms
+        self.given, self.named = terms, title
+
+    @property
+    def title(self) -> str:
+        return self.named
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         return energies_of(self.given)

@@ -18,7 +18,7 @@ from itertools import product
 
 from regard.core import spans as runs
 from regard.core.kernels.masks import Masks
-from regard.core.patterns import Both, Dilated, Either, Full, Pattern, Strided, both, either
+from regard.core.patterns import Both, Dilated, Either, Full, Pattern, Strided, Window, both, either
 from regard.core.spans import Span, Spans
 
 ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
@@ -74,7 +74,9 @@ def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: 
     """The parts of a pattern; without `regroup`, one part that holds it all."""
     if not regroup:
         return (_part(pattern, None, 1, queries, keys, position),)
-    terms = _terms(pattern)
+    reach = max(position + queries, keys)
+    # A stride beyond the sequence leaves only i = j.
+    terms = [term if term.step < reach else both(_unstrided(term), Window(0)) for term in _terms(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
     parts: list[Part] = []

@@ -8,6 +8,8 @@ from torch import Tensor
 from regard.core.kernels.residues import ungroup
 from regard.core.kernels.tile_access import Settings, TileAccess
 
+_FEW = 8  # up to here a pass for each is faster than sorting
+
 
 @torch.no_grad()
 def best_weights(
@@ -68,10 +70,24 @@ def _best_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> t
 
 def first(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values with their positions, which ascend: ties to the lower one; filled up with −inf and −1."""
-    order = values.argsort(dim=-1, descending=True, stable=True)[..., :k]
+    order = _largest(values, min(k, values.shape[-1]))
     values, positions = values.gather(-1, order), positions.gather(-1, order)
     missing = k - values.shape[-1]
     if missing > 0:
         values = torch.nn.functional.pad(values, (0, missing), value=-torch.inf)
         positions = torch.nn.functional.pad(positions, (0, missing), value=-1)
     return values, positions
+
+
+def _largest(values: Tensor, k: int) -> Tensor:
+    """Where the k largest values are, descending, ties to the first: k passes for few, one sort for many."""
+    if k > _FEW or not k:
+        return values.argsort(dim=-1, descending=True, stable=True)[..., :k]
+    order = [values.argmax(-1, keepdim=True)]
+    if k > 1:
+        values = values.clone()
+    for _ in range(k - 1):
+        values.scatter_(-1, order[-1], -torch.inf)
+        # What was taken is −inf now, as hidden keys are: of several −inf the first that was not taken counts.
+        order.append(values.argmax(-1, keepdim=True))
+    return torch.cat(order, -1)

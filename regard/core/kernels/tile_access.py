@@ -19,6 +19,7 @@ from regard.core.kernels.parts import HeavyTile, Part, Tile
 from regard.core.kernels.residues import regroup
 from regard.core.kernels.scratch import Scratch
 from regard.core.normalizers import Entmax
+from regard.core.scores import wide
 from regard.core.spans import Span, Spans
 
 _PAIRS = 1 << 20  # energies in a tile, over all rows of the batch that it holds: 4 MiB in float32; measured
@@ -93,22 +94,22 @@ class TileAccess:
                 yield classes, batch
 
     def rows_of(self, grouped: Tensor, tile: Tile, chunk: Chunk) -> Tensor:
-        """[step, G, rows, D] → [B, R, D], B = classes × rows of the batch in the chunk."""
+        """[step, G, rows, D] → [B, R, D], B = classes × rows of the batch in the chunk; in float32 or better."""
         chosen = grouped[chunk]
         if isinstance(tile, HeavyTile):
             chosen = chosen.index_select(2, self._numbers(tile.rows))
         else:
             chosen = chosen[:, :, tile.rows[0] : tile.rows[1]]
-        return chosen.flatten(0, 1)
+        return wide(chosen.flatten(0, 1))
 
     def keys_of(self, grouped: Tensor, tile: Tile, chunk: Chunk) -> Tensor:
-        """[step, G, columns, D] → [B, C, D]"""
+        """[step, G, columns, D] → [B, C, D], in float32 or better"""
         chosen = grouped[chunk].flatten(0, 1)
         if len(tile.spans) == 1:
-            return chosen[:, tile.spans[0][0] : tile.spans[0][1]]
+            return wide(chosen[:, tile.spans[0][0] : tile.spans[0][1]])
         if len(tile.spans) <= _MANY:
-            return torch.cat([chosen[:, lo:hi] for lo, hi in tile.spans], dim=1)
-        return chosen.index_select(1, self.columns(tile.spans))
+            return wide(torch.cat([chosen[:, lo:hi] for lo, hi in tile.spans], dim=1))
+        return wide(chosen.index_select(1, self.columns(tile.spans)))
 
     def put_rows(self, grouped: Tensor, tile: Tile, chunk: Chunk, amount: Tensor) -> None:
         """The inverse of `rows_of`: write [B, R, D] into [step, G, rows, D]."""
@@ -207,11 +208,14 @@ class TileAccess:
 
     def pairs_of(self, flat: Flat, tile: Tile, chunk: Chunk) -> Tensor:
         """The tile of something given for pairs, [G, T or 1, S or 1] → [g, R or 1, C or 1]. Only without a stride."""
-        pairs = flat.take(chunk[1].start, chunk[1].stop)
+        pairs = flat.tensor  # cut before the batch is gathered: only the tile is copied
         if pairs.shape[1] > 1:
             heavy = isinstance(tile, HeavyTile)
             pairs = pairs[:, self._numbers(tile.rows)] if heavy else pairs[:, tile.rows[0] : tile.rows[1]]
-        return pairs[:, :, self.columns(tile.spans)] if pairs.shape[2] > 1 else pairs
+        if pairs.shape[2] > 1:
+            spans = tile.spans
+            pairs = pairs[:, :, spans[0][0] : spans[0][1]] if len(spans) == 1 else pairs[:, :, self.columns(spans)]
+        return Flat(pairs, flat.index).take(chunk[1].start, chunk[1].stop)
 
     def counters(self, tile: Tile, chunk: Chunk) -> tuple[Tensor, Tensor, Tensor]:
         """By what noise knows the tile's pairs."""

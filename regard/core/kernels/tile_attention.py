@@ -13,11 +13,11 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from regard.core.kernels.energies import wide
 from regard.core.kernels.residues import ungroup
 from regard.core.kernels.tile_access import Settings, TileAccess
 from regard.core.kernels.tile_backward import Backward
 from regard.core.normalizers import Softmax
+from regard.core.scores import wide
 
 
 def attend(
@@ -39,11 +39,20 @@ class _Attend(torch.autograd.Function):
         return context, lse
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad_context, grad_lse):  # type: ignore[no-untyped-def]
+        refuse_second_order()
         query, key, value, vector, context, lse = ctx.saved_tensors
         backward = Backward(ctx.settings, query, key, value, vector, ctx.needs_input_grad)
         return backward(context, lse, grad_context, grad_lse)
+
+
+def refuse_second_order() -> None:
+    """Raise in a backward pass that is itself to be differentiated; left to autograd, its share would silently be 0."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            "attention: the lean kernels give no gradient of a gradient (create_graph=True); "
+            "regard.core.reference.reference(plan(...).request) does"
+        )
 
 
 def _forward(
@@ -77,7 +86,7 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
                 tiled.put_rows(lse, tile, chunk, tile_lse)
             else:
                 weights = tiled.settings.normalizer.weigh(energies)
-                tile_context = wide(torch.bmm((weights if kept is None else weights * kept).to(v.dtype), v))
+                tile_context = torch.bmm(weights if kept is None else weights * kept, v)
             tiled.put_rows(context, tile, chunk, tile_context)
     return (
         ungroup(context, tiled.queries, tiled.offset),
@@ -94,7 +103,7 @@ def _softmax_context(energies: Tensor, value: Tensor, kept: Tensor | None) -> tu
     lse = total.log().add_(highest)
     if kept is not None:
         weights.mul_(kept)
-    context = wide(torch.bmm(weights.to(value.dtype), value))
+    context = torch.bmm(weights, value)
     return context.div_(total.masked_fill_(total == 0, 1)), lse
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.kernels.energies import wide
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.parts import HeavyTile, Tile
 from regard.core.kernels.residues import ungroup
 from regard.core.kernels.tile_access import Chunk, Settings, TileAccess
+from regard.core.scores import wide
 
 
 class Backward:
@@ -91,10 +91,10 @@ class Backward:
         kept = tiled.kept(tile, chunk, weights.dtype)
         if self.value_needed:
             used = weights if kept is None else weights * kept
-            tiled.add_keys(grads[2], tile, chunk, wide(torch.bmm(used.to(g.dtype).mT, g)))
+            tiled.add_keys(grads[2], tile, chunk, torch.bmm(used.mT, g))
         if not self.energies_needed:
             return
-        slopes = wide(tiled.scratch.bmm("slopes", g, v.mT))  # dp
+        slopes = tiled.scratch.bmm("slopes", g, v.mT)  # dp
         if kept is not None:
             slopes.mul_(kept)
         if ends is None:
@@ -102,8 +102,8 @@ class Backward:
         else:
             slopes.sub_(offset).mul_(weights)  # de
         grad_q, grad_k, grad_vector = tiled.score(chunk).backward(slopes, q, k)
-        tiled.add_rows(grads[0], tile, chunk, wide(grad_q))
-        tiled.add_keys(grads[1], tile, chunk, wide(grad_k))
+        tiled.add_rows(grads[0], tile, chunk, grad_q)
+        tiled.add_keys(grads[1], tile, chunk, grad_k)
         if grad_vector is not None and self.grad_vector is not None:
             classes = chunk[0].stop - chunk[0].start
             self.grad_vector[chunk[1]] += grad_vector.view(classes, -1, grad_vector.shape[-1]).sum(0)

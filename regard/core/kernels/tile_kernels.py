@@ -68,7 +68,7 @@ def unsuited(request: Request) -> str | None:
     if isinstance(request.pattern, PerHead):
         return "each head has a pattern of its own"
     if request.terms is None:
-        return f"{type(request.score).__name__} is neither bilinear nor additive"
+        return f"{request.score.title} is neither bilinear nor additive"
     return None
 
 
@@ -115,7 +115,6 @@ def prepare(
         vector = fold((terms.vector / temperature)[..., None, :], leading)[:, 0]
     if request.bias is not None:
         scaled_bias = request.bias / temperature
-        scaled_bias = scaled_bias.view(*[1] * (2 - scaled_bias.dim()), *scaled_bias.shape)
         bias = Flat.fold(scaled_bias, leading, 2)
     settings = Settings(
         parts=_parts(request, regroup),

@@ -1,0 +1,75 @@
+"""One sentence for each mistake: the argument, what was expected, what came."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_MOST = 2**31 - 1  # positions and seeds are counted in 32 bits
+
+
+def whole_number(owner: str, name: str, value: object, least: int = 0) -> int:
+    """The value, if it is a whole number from `least` on."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
+        limit = " and below 2³¹" if isinstance(value, int) and value > _MOST else ""
+        raise ValueError(f"{owner}: {name}: expected a whole number ≥ {least}{limit}, got {value!r}")
+    return value
+
+
+def positive(owner: str, name: str, value: object) -> float:
+    """The value, if it is a number above 0."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+        raise ValueError(f"{owner}: {name}: expected a number > 0, got {value!r}")
+    return float(value)
+
+
+def share(name: str, value: object) -> float:
+    """The value, if it is a number from 0 up to but without 1."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 1:
+        raise ValueError(f"{name}: expected a number in [0, 1), got {value!r}")
+    return float(value)
+
+
+def states(name: str, value: object, features: int | None = None) -> Tensor:
+    """The value, if it is a floating tensor [..., positions, features]."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {type(value).__name__}")
+    if value.dim() < 2:
+        raise ValueError(f"{name}: expected at least 2 dims [..., positions, features], got {shape(value)}")
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name}: expected floating-point numbers, got {value.dtype}")
+    if features is not None and value.shape[-1] != features:
+        raise ValueError(f"{name}: expected {features} features, got {shape(value)}")
+    return value
+
+
+def common_leading(**given: Tensor) -> torch.Size:
+    """What the leading dims of states [..., N, D] broadcast to."""
+    try:
+        return torch.Size(torch.broadcast_shapes(*(x.shape[:-2] for x in given.values())))
+    except RuntimeError:
+        found = " and ".join(shape(x.shape[:-2]) for x in given.values())
+        raise ValueError(f"{', '.join(given)}: expected leading dims that broadcast, got {found}") from None
+
+
+def pairs(name: str, given: object, expected: tuple[int, ...], floating: bool) -> Tensor:
+    """A bias (floating) or mask (bool) that broadcasts to [..., T, S], with at least two dims."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {type(given).__name__}")
+    if floating and not given.dtype.is_floating_point:
+        raise TypeError(f"{name}: expected floating-point numbers, got {given.dtype}; a mask of bool goes to `allowed`")
+    if not floating and given.dtype is not torch.bool:
+        raise TypeError(f"{name}: expected bool (True: may look), got {given.dtype}; numbers to add go to `bias`")
+    try:
+        fits = torch.broadcast_shapes(given.shape, expected) == torch.Size(expected)
+    except RuntimeError:
+        fits = False
+    if not fits:
+        wanted = f"a shape that broadcasts to {shape(expected)} ([..., T, S])"
+        raise ValueError(f"{name}: expected {wanted}, got {shape(given)}")
+    return given.view((*[1] * (2 - given.dim()), *given.shape))
+
+
+def shape(given: Tensor | tuple[int, ...]) -> str:
+    """A shape as it is written."""
+    return str(list(given.shape if isinstance(given, Tensor) else given))
