@@ -40,7 +40,7 @@ def demo() -> None:
 
     from regard.demo import run
 
-    run(Console())
+    run(Console(highlight=False))
 
 
 @app.command()
@@ -50,7 +50,12 @@ def pattern(
     keys: Annotated[int | None, typer.Option(min=1, max=4096, help="How many keys (default: as many).")] = None,
     position: Annotated[int, typer.Option(min=0, max=2**31 - 5000, help="Where the first query stands.")] = 0,
 ) -> None:
-    """Draw which query may look at which key."""
+    """Draw which query may look at which key: a row a query, a column a key, ■ where it may look.
+
+    Beyond 64 positions a cell holds several, and its shade (· ░ ▒ ▓ █) is the share of pairs that may look.
+
+    Names: full, causal, window, strided, dilated, global, random, blocks, longformer, bigbird, per_head; also & and |.
+    """
     from regard.core.pattern_text import parse
 
     typer.echo(parse(text).draw(queries, keys, position))

@@ -35,6 +35,7 @@ PATTERNS = (
     "window(1) | global(0)",
     "longformer(4, [0, 8]) & causal",
     "bigbird(4, [0, 1], random=1, block=4)",
+    "blocks([[0], [0, 1], [2], [1, 3]], 4)",
 )
 
 
@@ -73,7 +74,7 @@ def _stages(console: Console) -> None:
     console.print("[bold]3  Weighted sum:[/bold] the context, Σ weight · value, is what the query gets to see:")
     context = Table(box=None)
     for name in ("", *FEATURES):
-        context.add_column(name, justify="right")
+        context.add_column(name, justify="right" if name else "left")
     for word, row in zip(TARGET, out.context.tolist(), strict=True):
         context.add_row(word, *(f"{x:.2f}" for x in row))
     console.print(context)
@@ -114,14 +115,16 @@ def _normalizers(console: Console) -> None:
 def _patterns(console: Console) -> None:
     """Patterns, and what computing them costs."""
     console.print("[bold]Patterns[/bold]: a row a query, a column a key, ■ where it may look:\n")
-    for text in PATTERNS:
-        console.print(f"[bold]{text}[/bold]", highlight=False, markup=True)
-        console.print(parse(text).draw(16), highlight=False, markup=False)
+    for pair in zip(PATTERNS[::2], PATTERNS[1::2], strict=True):
+        console.print("".join(f"[bold]{text:39}[/bold]" for text in pair))
+        drawings = [parse(text).draw(16).splitlines() for text in pair]
+        for left, right in zip(*drawings, strict=True):
+            console.print(f"{left:39}{right}", markup=False)
         console.print()
     states = torch.zeros(1, 8, 8192, 64)
     console.print("[bold]What a pattern costs[/bold]: plan(...).explain() for 8,192 positions and 8 heads:")
     explained = plan(states, states, states, pattern="longformer(512, 0:64, stride=64)").explain()
-    console.print(explained, highlight=False, markup=False)
+    console.print(explained, markup=False, soft_wrap=True)
     console.print()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.kernels.residues import ungroup
+from regard.core.kernels.residues import blank, ungroup
 from regard.core.kernels.tile_access import Settings, TileAccess
+from regard.core.scores import wide
 
 _FEW = 8  # up to here a pass for each is faster than sorting
 
@@ -48,10 +49,8 @@ def _best_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> t
     ends = None
     if lse is not None:
         ends = tiled.by_query(lse.masked_fill(lse == -torch.inf, torch.inf)[..., None])
-    shape = (*tiled.query.shape[:3], k)
-    values = torch.full(shape, -torch.inf, dtype=torch.float64 if tiled.query.dtype is torch.float64 else torch.float32)
-    values = values.to(tiled.query.device)
-    positions = torch.full(shape, -1, dtype=torch.int64, device=tiled.query.device)
+    values = blank(tiled.query, k, -torch.inf, wide(tiled.query[:0]).dtype)
+    positions = blank(tiled.query, k, -1, torch.int64)
     for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
         for chunk in tiled.chunks(tile):
             q, keys = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)

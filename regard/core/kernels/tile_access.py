@@ -104,12 +104,14 @@ class TileAccess:
 
     def keys_of(self, grouped: Tensor, tile: Tile, chunk: Chunk) -> Tensor:
         """[step, G, columns, D] → [B, C, D], in float32 or better"""
-        chosen = grouped[chunk].flatten(0, 1)
+        chosen = grouped[chunk]
         if len(tile.spans) == 1:
-            return wide(chosen[:, tile.spans[0][0] : tile.spans[0][1]])
-        if len(tile.spans) <= _MANY:
-            return wide(torch.cat([chosen[:, lo:hi] for lo, hi in tile.spans], dim=1))
-        return wide(chosen.index_select(1, self.columns(tile.spans)))
+            chosen = chosen[:, :, tile.spans[0][0] : tile.spans[0][1]]
+        elif len(tile.spans) <= _MANY:
+            chosen = torch.cat([chosen[:, :, lo:hi] for lo, hi in tile.spans], dim=2)
+        else:
+            chosen = chosen.index_select(2, self.columns(tile.spans))
+        return wide(chosen.flatten(0, 1))
 
     def put_rows(self, grouped: Tensor, tile: Tile, chunk: Chunk, amount: Tensor) -> None:
         """The inverse of `rows_of`: write [B, R, D] into [step, G, rows, D]."""

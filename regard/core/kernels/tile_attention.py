@@ -13,7 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from regard.core.kernels.residues import ungroup
+from regard.core.kernels.residues import blank, ungroup
 from regard.core.kernels.tile_access import Settings, TileAccess
 from regard.core.kernels.tile_backward import Backward
 from regard.core.normalizers import Softmax
@@ -73,8 +73,8 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
     """(context [G, T, Dv], lse [G, T, 1]) in float32 or better."""
     value = tiled.by_key(value)
     dtype = wide(value[:0]).dtype
-    context = value.new_zeros(*tiled.query.shape[:3], value.shape[-1], dtype=dtype)
-    lse = value.new_full((*tiled.query.shape[:3], 1), -torch.inf, dtype=dtype)
+    context = blank(tiled.query, value.shape[-1], 0.0, dtype)
+    lse = blank(tiled.query, 1, -torch.inf, dtype)
     for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
         for chunk in tiled.chunks(tile):
             q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.parts import HeavyTile, Tile
-from regard.core.kernels.residues import ungroup
+from regard.core.kernels.residues import blank, ungroup
 from regard.core.kernels.tile_access import Chunk, Settings, TileAccess
 from regard.core.scores import wide
 
@@ -62,7 +62,8 @@ class Backward:
     def _part(self, tiled: TileAccess, g: Tensor, offset: Tensor, ends: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """The part's gradients of query [G, T, D], key [G, S, D] and value [G, S, Dv]."""
         value = tiled.by_key(self.value)
-        grads = tuple(torch.zeros_like(wide(x)) for x in (tiled.query, tiled.key, value))
+        dtype = wide(value[:0]).dtype
+        grads = tuple(blank(x, x.shape[-1], 0.0, dtype) for x in (tiled.query, tiled.key, value))
         rows = [tiled.by_query(g), tiled.by_query(offset)]
         ends = None if ends is None else tiled.by_query(ends)
         for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
