@@ -122,15 +122,6 @@ class TileAccess:
         else:
             target[:, :, tile.rows[0] : tile.rows[1]] = amount
 
-    def add_rows(self, grouped: Tensor, tile: Tile, chunk: Chunk, amount: Tensor) -> None:
-        """Add [B, R, D] to [step, G, rows, D]."""
-        target = grouped[chunk]
-        amount = amount.view(*target.shape[:2], *amount.shape[1:])
-        if isinstance(tile, HeavyTile):
-            target.index_add_(2, self._numbers(tile.rows), amount)
-        else:
-            target[:, :, tile.rows[0] : tile.rows[1]] += amount
-
     def add_keys(self, grouped: Tensor, tile: Tile, chunk: Chunk, amount: Tensor) -> None:
         """Add [B, C, D] to [step, G, columns, D]."""
         target = grouped[chunk]

@@ -103,7 +103,7 @@ class Backward:
         else:
             slopes.sub_(offset).mul_(weights)  # de
         grad_q, grad_k, grad_vector = tiled.score(chunk).backward(slopes, q, k)
-        tiled.add_rows(grads[0], tile, chunk, grad_q)
+        tiled.put_rows(grads[0], tile, chunk, grad_q)
         tiled.add_keys(grads[1], tile, chunk, grad_k)
         if grad_vector is not None and self.grad_vector is not None:
             classes = chunk[0].stop - chunk[0].start
