@@ -6,9 +6,9 @@ import torch
 
 from regard.core.kernels.heads import Heads
 from regard.core.kernels.parts import HeavyTile, Part, Tile, parts_of
-from regard.core.kernels.tile_kernels import regroups, unsuited
+from regard.core.kernels.tile_kernels import regroups
 from regard.core.local import LocalPredictive
-from regard.core.patterns import Pattern
+from regard.core.patterns import Pattern, PerHead
 from regard.core.plan import Plan
 from regard.core.request import Request
 from regard.core.scores import AdditiveTerms
@@ -37,15 +37,21 @@ def _title(request: Request) -> str:
 def _costs(plan: Plan) -> list[str]:
     request = plan.request
     batch, pairs = request.leading.numel(), request.queries * request.keys
-    if unsuited(request) is not None:
-        return [f"density  not known before the queries are; all {batch * pairs:,} pairs are computed"]
+    if not isinstance(request.pattern, Pattern) or isinstance(request.pattern, PerHead):
+        return [f"density  not counted here; all {batch * pairs:,} pairs are computed"]
+    if request.terms is None:
+        return [f"density  the pattern allows {_percent(_kept(request), pairs)} of the pairs; all are computed"]
     kept, computed = _count(request) if plan.kernel.name not in ("dense", "reference") else (_kept(request), pairs)
-    share = [f"{100 * n / max(1, pairs):.2f} %" for n in (kept, computed)]
+    computed_share = _percent(computed, pairs)
     return [
-        f"density  the pattern allows {share[0]} of the pairs; {share[1]} are computed",
+        f"density  the pattern allows {_percent(kept, pairs)} of the pairs; {computed_share} are computed",
         f"work     {_flops(request, batch * computed) / 1e9:,.3f} GFLOP forward",
         f"memory   {_bytes(request, plan.kernel.name) / 2**20:,.2f} MiB kept for the backward pass beside the inputs",
     ]
+
+
+def _percent(some: int, pairs: int) -> str:
+    return f"{100 * some / max(1, pairs):.2f} %"
 
 
 def _parts(request: Request) -> tuple[Part, ...]:

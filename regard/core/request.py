@@ -31,7 +31,7 @@ class Request:
     bias: Tensor | None
     """broadcasts to [*leading, T, S]"""
     visible: Tensor | None
-    """bool, broadcasts to [*leading, S]: False is padding"""
+    """bool [..., S], broadcasts to [*leading, S]: False is padding"""
     allowed: Tensor | None
     """bool, broadcasts to [*leading, T, S], where pairs differ and not only keys"""
     lengths: Tensor | None
@@ -112,8 +112,9 @@ def read(
     for name, given in (("bias", bias), ("allowed", allowed)):
         if given is not None and given.device != query.device:
             raise TypeError(f"{name}: expected a tensor on {query.device} like query, got one on {given.device}")
-    counts = lengths if remembered and isinstance(lengths, Tensor) else None
-    if lengths is not None and counts is None:
+    if lengths is None or (remembered and isinstance(lengths, Tensor)):
+        counts = lengths
+    else:
         counts = read_lengths(lengths, leading, key.shape[-2], query.device)
     zeroed = remembered and allowed is None
     visible, allowed = _visible(counts, allowed, key.shape[-2])

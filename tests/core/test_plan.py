@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard import Additive, Hard, LocalPredictive, Softmax, Sparsemax, attention, parse_pattern, plan
+from regard import Additive, Hard, LocalPredictive, Score, Softmax, Sparsemax, attention, parse_pattern, plan
 
 Q = torch.zeros(2, 4, 600, 8)
 
@@ -69,6 +69,16 @@ def test_density_is_exact(text: str, position: int) -> None:
     kept = parse_pattern(text).mask(600, 600, position).double().mean()
     said = plan(Q, Q, Q, pattern=text, position=position).explain()
     assert f"allows {100 * float(kept):.2f} % of the pairs" in said
+
+
+def test_explain_knows_the_density_for_a_score_of_ones_own() -> None:
+    class Distance(Score):
+        def energies(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+            return -torch.cdist(query, key)
+
+    said = plan(Q, Q, Q, score=Distance(), pattern="causal").explain()
+    assert "kernel   reference" in said and "Distance is neither bilinear nor additive" in said
+    assert "allows 50.08 % of the pairs; all are computed" in said
 
 
 def test_explain_speaks_for_each_head() -> None:

@@ -196,7 +196,7 @@ class TileAccess:
                 allowed = allowed & ~self.part.without.allows(i, j, self.settings.keys)
             return ~allowed
 
-        place = (type(tile), tile.rows, spans, chunk[0].start, chunk[0].stop, self.settings.position, self.query.device)
+        place = (type(tile), tile.rows, spans, chunk[0].start, chunk[0].stop, self.query.device)
         return self.part.masks.get(place, compute)
 
     def pairs_of(self, flat: Flat, tile: Tile, chunk: Chunk) -> Tensor:

@@ -114,15 +114,14 @@ def prepare(
     if isinstance(terms, AdditiveTerms):
         vector = fold((terms.vector / temperature)[..., None, :], leading)[:, 0]
     if request.bias is not None:
-        scaled_bias = request.bias / temperature
-        bias = Flat.fold(scaled_bias, leading, 2)
+        bias = Flat.fold(request.bias / temperature, leading, 2)
     settings = Settings(
         parts=_parts(request, regroup),
         normalizer=Softmax() if isinstance(normalizer, Softmax) else normalizer,
         scale=terms.scale / temperature if isinstance(terms, Bilinear) else 1.0,
         position=request.position,
         keys=request.keys,
-        visible=None if request.visible is None else Flat.fold(_full_width(request), leading, 1),
+        visible=None if request.visible is None else Flat.fold(request.visible, leading, 1),
         allowed=None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
         bias=bias,
         rows=request.rows.reshape(-1),
@@ -137,11 +136,6 @@ def prepare(
         vector,
         None if bias is None else bias.tensor,
     )
-
-
-def _full_width(request: Request) -> Tensor:
-    assert request.visible is not None
-    return request.visible.expand(*request.visible.shape[:-1], request.keys)
 
 
 def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:
