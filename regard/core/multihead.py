@@ -83,6 +83,7 @@ class MultiHead(nn.Module):
 
         `key` is `query`, and `value` is `key`, if not given. `bias` and `allowed` broadcast to [..., heads, T, S].
         """
+        checks.states("query", query, self.query.in_features)
         key = query if key is None else key
         value = key if value is None else value
         if isinstance(allowed, Tensor) and allowed.dtype is torch.bool and allowed.dim() > 1:

@@ -127,5 +127,7 @@ def test_wrong_features_are_named() -> None:
     module = MultiHead(8, 2, key_dim=5)
     with pytest.raises(ValueError, match=r"query: expected 8 features, got \[2, 6, 3\]"):
         module(torch.zeros(2, 6, 3), torch.zeros(2, 6, 5))
+    with pytest.raises(ValueError, match=r"query: expected 8 features, got \[2, 6, 5\]"):
+        module(torch.zeros(2, 6, 5))
     with pytest.raises(ValueError, match=r"key: expected 5 features, got \[2, 6, 8\]"):
         module(torch.zeros(2, 6, 8))
