@@ -12,6 +12,8 @@ from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window
 from regard.core.pool import Pool
 from regard.core.result import Result, Top
 from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
+from regard.training.train import train
+from regard.translator import Translator, load
 
 __version__ = "0.1.0"
 
@@ -44,12 +46,15 @@ __all__ = [
     "Sparsemax",
     "Strided",
     "Top",
+    "Translator",
     "Window",
     "attention",
     "bigbird",
     "coattend",
+    "load",
     "longformer",
     "parse_pattern",
     "per_head",
     "plan",
+    "train",
 ]

@@ -1,4 +1,4 @@
-"""The command line: `regard demo`, `regard pattern`."""
+"""The command line: `regard demo`, `train`, `translate`, `evaluate`, `pattern`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Annotated
 import typer
 
 from regard import __version__
+from regard.commands.demo import demo
+from regard.commands.evaluate import evaluate
+from regard.commands.pattern import pattern
+from regard.commands.train import train
+from regard.commands.translate import translate
 
 app = typer.Typer(
     name="regard",
@@ -16,6 +21,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+for command in (demo, train, translate, evaluate, pattern):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -31,34 +38,6 @@ def regard(
     ] = False,
 ) -> None:
     """Attention you can train, use and look into."""
-
-
-@app.command()
-def demo() -> None:
-    """Walk one sentence through attention, and draw patterns."""
-    from rich.console import Console
-
-    from regard.demo import run
-
-    run(Console(highlight=False))
-
-
-@app.command()
-def pattern(
-    text: Annotated[str, typer.Argument(help="Such as 'window(4) | global(0)' or 'per_head(causal, strided(4))'.")],
-    queries: Annotated[int, typer.Option("--queries", "-n", min=1, max=4096, help="How many queries to draw.")] = 32,
-    keys: Annotated[int | None, typer.Option(min=1, max=4096, help="How many keys (default: as many).")] = None,
-    position: Annotated[int, typer.Option(min=0, max=2**31 - 5000, help="Where the first query stands.")] = 0,
-) -> None:
-    """Draw which query may look at which key: a row a query, a column a key, ■ where it may look.
-
-    Beyond 64 positions a cell holds several, and its shade (· ░ ▒ ▓ █) is the share of pairs that may look.
-
-    Names: full, causal, window, strided, dilated, global, random, blocks, longformer, bigbird, per_head; also & and |.
-    """
-    from regard.core.pattern_text import parse
-
-    typer.echo(parse(text).draw(queries, keys, position))
 
 
 def main() -> None:

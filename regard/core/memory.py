@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from regard.core import checks
+from regard.core import checks, single
 from regard.core import request as requests
 from regard.core.attention import Attention, Lengths, check_extras
+from regard.core.normalizers import Normalizer
 from regard.core.observe import answer
+from regard.core.patterns import Full
 from regard.core.plan import choose
 from regard.core.result import Result
-from regard.core.scores import Remembered
+from regard.core.scores import Remembered, wide
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Memory:
             raise ValueError(f"query: expected [..., T, D] with leading dims {leading}, got {checks.shape(query)}")
         normalizer = self.owner.active_normalizer
         check_extras(top, lse, normalizer)
+        if query.shape[-2] == 1 and bias is None and allowed is None and top is None and not lse and self._plain:
+            return self._single(query, normalizer, weights)
         request = requests.read(
             query,
             self.key,
@@ -74,6 +79,34 @@ class Memory:
             remembered=True,
         )
         return answer(choose(request), weights, top, lse)
+
+    @property
+    def _plain(self) -> bool:
+        owner = self.owner
+        return single.suits(owner.score, owner.active_normalizer, owner.pattern == Full(), owner.active_dropout)
+
+    def _single(self, query: Tensor, normalizer: Normalizer, weights: bool) -> Result:
+        """A read by one query a row, without a plan."""
+        wanted = self.owner.score.expects()[0] or self.key.shape[-1]
+        if query.shape[-1] != wanted:
+            raise ValueError(
+                f"query: expected {wanted} features for {self.owner.score.title}, got {checks.shape(query)}"
+            )
+        checks.common_leading(query=query, key=self.key)
+        found = single.read(query, self._wide_key, self.value, self.owner.score, normalizer, self._padding)
+        return found if weights else replace(found, weights=None)
+
+    @cached_property
+    def _wide_key(self) -> Tensor:
+        """k' in float32 or better: once, not at every step."""
+        return wide(self.key)
+
+    @cached_property
+    def _padding(self) -> Tensor | None:
+        """bool [..., 1, S]: True at padding."""
+        if self.lengths is None:
+            return None
+        return (torch.arange(self.keys, device=self.key.device) >= self.lengths[..., None])[..., None, :]
 
     @property
     def keys(self) -> int:

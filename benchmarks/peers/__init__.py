@@ -1,0 +1,1 @@
+"""Other people's toolkits, measured by their own code: each in a virtual environment of its own."""

@@ -1,0 +1,1 @@
+"""Models: from token numbers to the next token's, with attention in between."""

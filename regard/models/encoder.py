@@ -1,0 +1,95 @@
+"""The encoder: the source's tokens to states, by a GRU or LSTM of one or two directions.
+
+torch's own recurrence runs it on a GPU. On a CPU torch computes the gradient of every weight at every step, and in
+bfloat16 casts every weight at every step; there the steps are taken here, both directions at once.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.models import cells
+from regard.models.cells import Hidden
+from regard.models.dropout import Dropout
+from regard.models.every_step import EveryStep
+
+
+class Encoder(nn.Module):
+    """source [B, S], lengths [B] → states [B, S, E] and the last state of each layer: each of (h, c) [layers, B, E]."""
+
+    def __init__(
+        self,
+        cell: str,
+        vocabulary: int,
+        embedding: int,
+        hidden: int,
+        layers: int,
+        bidirectional: bool,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=0)
+        self.dropout = Dropout(dropout)
+        self.recurrence = cells.recurrence(cell, embedding, hidden, layers, dropout, bidirectional)
+
+    def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        embedded = self.dropout(self.embedding(source))  # [B, S, D]
+        states, last = (self._packed if source.is_cuda else self._unrolled)(embedded, lengths)
+        return self.dropout(states), last
+
+    def _packed(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        """By torch's recurrence."""
+        packed = pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        states, last = self.recurrence(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=embedded.shape[1])
+        hidden = last if isinstance(last, tuple) else (last,)
+        return states, tuple(x.unflatten(0, (-1, self._directions)).transpose(1, 2).flatten(2) for x in hidden)
+
+    def _unrolled(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        """The same, step by step."""
+        real = torch.arange(embedded.shape[1]) < lengths.cpu()[:, None]  # [B, S]
+        last = []
+        states = embedded
+        for layer in range(self.recurrence.num_layers):
+            if layer:
+                states = self.dropout(states)
+            states, hidden = self._layer(layer, states, real)
+            last.append(hidden)
+        return states, tuple(torch.stack(parts) for parts in zip(*last, strict=True))
+
+    def _layer(self, layer: int, inputs: Tensor, real: Tensor) -> tuple[Tensor, Hidden]:
+        """inputs [B, S, D] → states [B, S, E], last state. Both directions walk together: the second from the end."""
+        by_input, bias_input, by_state, bias_state = (
+            torch.stack(
+                [getattr(self.recurrence, f"{name}_l{layer}{way}") for way in ("", "_reverse")[: self._directions]]
+            )
+            for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        )
+        gates = inputs.transpose(0, 1).flatten(0, 1) @ by_input.mT + bias_input[:, None]  # [ways, S·B, 3H]
+        gates = gates.unflatten(1, (inputs.shape[1], inputs.shape[0]))  # [ways, S, B, 3H]
+        if self._directions == 2:
+            gates = torch.stack([gates[0], gates[1].flip(0)])
+        step = EveryStep(by_state, bias_state[:, None])
+        zero = gates.new_zeros(self._directions, inputs.shape[0], self.recurrence.hidden_size)
+        kind = nn.LSTM
+        hidden: Hidden = (zero, zero) if isinstance(self.recurrence, kind) else (zero,)
+        states = []
+        full = bool(real.all())
+        real = real.to(inputs.device)
+        for t, now in enumerate(gates.unbind(1)):  # [ways, B, 3H]
+            places = (t, inputs.shape[1] - 1 - t)[: self._directions]
+            new = cells.step(now, step(hidden[0]), hidden)
+            if not full:  # padding leaves the state as it was
+                going = torch.stack([real[:, place] for place in places])[..., None]  # [ways, B, 1]
+                new = tuple(torch.where(going, x, old) for x, old in zip(new, hidden, strict=True))
+            hidden = new
+            states.append(hidden[0])
+        forward = torch.stack([x[0] for x in states], 1)
+        both = [forward, torch.stack([x[1] for x in reversed(states)], 1)] if self._directions == 2 else [forward]
+        return torch.cat(both, -1), tuple(x.transpose(0, 1).flatten(1) for x in hidden)
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.recurrence.bidirectional else 1

@@ -1,0 +1,335 @@
+"""Encoder and decoder with attention: Bahdanau et al. 2015, Luong et al. 2015, and what lies between.
+
+    encoder   h_1 … h_S = RNN(x_1 … x_S), one or two directions
+    Bahdanau  c_t = attend(s_{t−1}, h);   s_t = RNN([y_{t−1}; c_t], s_{t−1})          attend, then step
+    Luong     s_t = RNN([y_{t−1}; o_{t−1}], s_{t−1});   c_t = attend(s_t, h)          step, then attend
+    output    o_t = tanh(W [s_t; c_t]),   p(y_t) = softmax(E o_t)
+
+Without input feeding the RNN sees y alone, so that all its steps, and all of attention, run at once.
+B sentences, S source positions, T target positions, k hypotheses a sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from regard.core.attention import Attention
+from regard.core.local import LocalPredictive
+from regard.core.memory import Memory
+from regard.core.normalizers import Hard, Normalizer
+from regard.core.pattern_text import parse
+from regard.core.patterns import Pattern
+from regard.core.result import Result
+from regard.core.scores import Additive, Cosine, Dot, Score
+from regard.models import cells
+from regard.models.cells import Hidden
+from regard.models.dropout import Dropout
+from regard.models.encoder import Encoder
+from regard.models.every_step import EveryStep
+
+
+@dataclass(frozen=True)
+class RecurrentOptions:
+    """What can be chosen."""
+
+    cell: Literal["gru", "lstm"] = "gru"
+    embedding: int = 256
+    encoder: int = 256
+    """features of each direction"""
+    encoder_layers: int = 1
+    bidirectional: bool = True
+    decoder: int = 512
+    decoder_layers: int = 1
+    order: Literal["bahdanau", "luong"] = "luong"
+    input_feeding: bool = True
+    bridge: bool = True
+    """start the decoder from the encoder's last state"""
+    score: Literal["additive", "general", "dot", "scaled_dot", "cosine"] = "additive"
+    attention: int = 512
+    """hidden features of the additive score"""
+    pattern: str = "full"
+    """which source positions a step may look at, as text; `window(D)` is Luong's monotonic local attention"""
+    predictive: int = 0
+    """D of Luong's predictive local attention; 0: none"""
+    normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
+    estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
+    """how hard attention is trained"""
+    tie: Literal["none", "target", "all"] = "none"
+    """the output layer is the target embedding; with "all" the source embedding too"""
+    dropout: float = 0.3
+
+
+class Decoded(NamedTuple):
+    """A target under teacher forcing."""
+
+    output: Tensor
+    """o [B, T, O]; `logits` takes it to the vocabulary"""
+    weights: Tensor | None
+    """[B, T, S] if asked for"""
+    log_probability: Tensor | None
+    """[B, T] of hard attention's choices"""
+
+
+@dataclass(frozen=True)
+class State:
+    """k hypotheses of B sentences, in mid-translation. Never changed; a step gives a new one."""
+
+    hidden: tuple[Hidden, ...]
+    """of each layer, [B, k, H]"""
+    feed: Tensor
+    """o_{t−1} [B, k, O]"""
+    memory: Memory
+    """keys [B, 1, S, ·]: hypotheses share them"""
+    steps: Steps
+    position: int = 0
+
+    def select(self, parents: Tensor) -> State:
+        """The hypotheses [B, k'] of each sentence, in the given order."""
+
+        def pick(x: Tensor) -> Tensor:
+            return x.gather(1, parents[..., None].expand(*parents.shape, x.shape[-1]))
+
+        hidden = tuple(tuple(pick(x) for x in layer) for layer in self.hidden)
+        return replace(self, hidden=hidden, feed=pick(self.feed))
+
+    def keep(self, sentences: Tensor) -> State:
+        """Only these sentences [B'], in the given order."""
+        hidden = tuple(tuple(x[sentences] for x in layer) for layer in self.hidden)
+        return replace(self, hidden=hidden, feed=self.feed[sentences], memory=self.memory.select(sentences))
+
+
+class Recurrent(nn.Module):
+    """The whole translator: `forward` for training, `start` and `step` for search."""
+
+    def __init__(self, options: RecurrentOptions, source_vocabulary: int, target_vocabulary: int) -> None:
+        super().__init__()
+        self.options = options
+        states = options.encoder * (2 if options.bidirectional else 1)
+        self.encoder = Encoder(
+            options.cell,
+            source_vocabulary,
+            options.embedding,
+            options.encoder,
+            options.encoder_layers,
+            options.bidirectional,
+            options.dropout,
+        )
+        self.embedding = nn.Embedding(target_vocabulary, options.embedding, padding_idx=0)
+        size = options.embedding if options.tie != "none" else options.decoder
+        fed = 0 if not options.input_feeding else states if options.order == "bahdanau" else size
+        self.recurrence = cells.recurrence(
+            options.cell, options.embedding + fed, options.decoder, options.decoder_layers, options.dropout
+        )
+        self.attend = Attention(_score(options, states), _pattern(options, states), _normalizer(options))
+        # W of additive and general scores: a linear map of every step, so it stands here and not in the score.
+        wide = {"additive": options.attention, "general": states}.get(options.score)
+        self.query = None if wide is None else nn.Linear(options.decoder, wide, bias=False)
+        self.bridge = nn.Linear(states, options.decoder) if options.bridge else None
+        self.combine = nn.Linear(options.decoder + states, size)
+        self.output = nn.Linear(size, target_vocabulary)
+        self.dropout = Dropout(options.dropout)
+        self._tie(source_vocabulary, target_vocabulary)
+
+    def _tie(self, source_vocabulary: int, target_vocabulary: int) -> None:
+        for table in (self.encoder.embedding, self.embedding):
+            nn.init.normal_(table.weight, std=self.options.embedding**-0.5)
+            nn.init.zeros_(table.weight[0].detach())
+        if self.options.tie != "none":
+            self.output.weight = self.embedding.weight
+        if self.options.tie == "all":
+            if source_vocabulary != target_vocabulary:
+                raise ValueError(
+                    "tie: 'all' needs one vocabulary for both sides, "
+                    f"got {source_vocabulary} source and {target_vocabulary} target tokens"
+                )
+            self.encoder.embedding.weight = self.embedding.weight
+
+    # Training
+
+    def forward(
+        self, source: Tensor, lengths: Tensor, target: Tensor, sampling: float = 0.0, weights: bool = False
+    ) -> Decoded:
+        """source [B, S] of `lengths` [B]; target [B, T], beginning with the start token.
+
+        `sampling` is the share of target tokens that the decoder is fed from its own predictions instead (scheduled
+        sampling, Bengio et al. 2015).
+        """
+        states, last = self.encoder(source, lengths)
+        memory = self.attend.remember(states, lengths=lengths)
+        hidden = self._first(states, last)
+        if self.options.input_feeding or sampling > 0:
+            return self._step_by_step(memory, hidden, target, sampling, weights)
+        return self._all_at_once(memory, hidden, target, weights)
+
+    def logits(self, output: Tensor) -> Tensor:
+        """o [..., O] → [..., V]"""
+        logits: Tensor = self.output(output)
+        return logits
+
+    def _first(self, states: Tensor, last: tuple[Tensor, ...]) -> tuple[Hidden, ...]:
+        """s_0 of each layer: the bridge from the encoder's last state, or 0."""
+        layers = self.options.decoder_layers
+        if self.bridge is None:
+            zero = states.new_zeros(states.shape[0], self.options.decoder)
+            return tuple((zero,) * len(last) for _ in range(layers))
+        begun = [torch.tanh(self.bridge(x)) for x in last]  # [encoder layers, B, H]
+        return tuple(tuple(x[min(layer, len(x) - 1)] for x in begun) for layer in range(layers))
+
+    def _all_at_once(self, memory: Memory, hidden: tuple[Hidden, ...], target: Tensor, weights: bool) -> Decoded:
+        joined = tuple(torch.stack(parts) for parts in zip(*hidden, strict=True))  # each [layers, B, H]
+        embedded = self.dropout(self.embedding(target))  # [B, T, D]
+        states, _ = self.recurrence(embedded, joined if len(joined) > 1 else joined[0])  # [B, T, H]
+        query = states
+        if self.options.order == "bahdanau":
+            query = torch.cat([hidden[-1][0][:, None].to(states.dtype), states[:, :-1]], 1)
+        seen = memory.read(query if self.query is None else self.query(query), weights=weights)
+        output = torch.tanh(self.combine(torch.cat([states, seen.context.to(states.dtype)], -1)))
+        return Decoded(self.dropout(output), seen.weights, seen.log_probability)
+
+    def _step_by_step(
+        self, memory: Memory, hidden: tuple[Hidden, ...], target: Tensor, sampling: float, weights: bool
+    ) -> Decoded:
+        steps = Steps(self)
+        gates = steps.gates(self.dropout(self.embedding(target))).unbind(1)  # T of [B, 3H or 4H]
+        output = gates[0].new_zeros(target.shape[0], self.combine.out_features)
+        output_each_step = self.options.order == "luong" or sampling > 0
+        outputs, seen = [], []
+        for t, now in enumerate(gates):
+            if sampling > 0 and t > 0:
+                now = steps.gates(self.dropout(self.embedding(self._sampled(target[:, t], output, sampling))))
+            hidden, joined, result = steps(now, hidden, output, memory, t, weights)
+            output = steps.output(joined) if output_each_step else joined
+            outputs.append(output)
+            seen.append(result)
+        output = torch.stack(outputs, 1)  # [B, T, O]
+        if not output_each_step:
+            output = torch.tanh(self.combine(output))
+        return Decoded(
+            self.dropout(output),
+            torch.cat([x.weights for x in seen if x.weights is not None], -2) if weights else None,
+            torch.cat([x.log_probability for x in seen if x.log_probability is not None], -1)
+            if seen[0].log_probability is not None
+            else None,
+        )
+
+    def _sampled(self, target: Tensor, output: Tensor, sampling: float) -> Tensor:
+        """The target's tokens [B], a share of them replaced by the decoder's own; padding stays."""
+        with torch.no_grad():
+            own = self.logits(output).argmax(-1)
+        coin = torch.rand(target.shape, device=target.device) < sampling
+        return torch.where(coin & (target != 0), own, target)
+
+    # Search
+
+    def start(self, source: Tensor, lengths: Tensor) -> State:
+        """One hypothesis for each sentence, before its first token."""
+        states, last = self.encoder(source, lengths)
+        memory = self.attend.remember(states[:, None], lengths=lengths[:, None])
+        hidden = tuple(tuple(x[:, None] for x in layer) for layer in self._first(states, last))
+        feed = states.new_zeros(source.shape[0], 1, self.combine.out_features)
+        return State(hidden, feed, memory, Steps(self))
+
+    def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
+        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, S], the next state)."""
+        steps = state.steps
+        gates = steps.gates(self.embedding(tokens))
+        hidden, joined, seen = steps(gates, state.hidden, state.feed, state.memory, state.position, weights=True)
+        output = steps.output(joined)
+        assert seen.weights is not None
+        after = replace(state, hidden=hidden, feed=output, position=state.position + 1)
+        return steps.logits(output), seen.weights[..., 0, :], after
+
+
+class Steps:
+    """The decoder's step, for one pass: weights are made ready once, and get their gradient once."""
+
+    def __init__(self, model: Recurrent) -> None:
+        options, recurrence = model.options, model.recurrence
+        self._bahdanau = options.order == "bahdanau"
+        weight, bias = _weights(recurrence, "ih", 0)
+        self._embedding = weight[:, : options.embedding], bias
+        by_feed = weight[:, options.embedding :]
+        self._feed = EveryStep(by_feed) if options.input_feeding else None
+        layers = range(options.decoder_layers)
+        self._input = [EveryStep(*_weights(recurrence, "ih", layer)) for layer in layers[1:]]
+        self._state = [EveryStep(*_weights(recurrence, "hh", layer)) for layer in layers]
+        self._query = None if model.query is None else EveryStep(model.query.weight)
+        self._output = EveryStep(model.combine.weight, model.combine.bias)
+        self._vocabulary = model.output
+        self._dropout = model.dropout
+
+    def gates(self, embedded: Tensor) -> Tensor:
+        """What the embedding brings to the first layer's gates: [..., D] → [..., 3H or 4H], for all steps at once."""
+        return linear(embedded, *self._embedding)
+
+    def output(self, joined: Tensor) -> Tensor:
+        """o = tanh(W [s; c])"""
+        return torch.tanh(self._output(joined))
+
+    def logits(self, output: Tensor) -> Tensor:
+        """E o + b, for search; training does it for all steps at once."""
+        return self._logits(output)
+
+    @cached_property
+    def _logits(self) -> EveryStep:
+        return EveryStep(self._vocabulary.weight, self._vocabulary.bias)
+
+    def _read(self, state: Tensor, memory: Memory, position: int, weights: bool) -> Result:
+        query = state if self._query is None else self._query(state)
+        return memory.read(query[..., None, :], position=position, weights=weights)
+
+    def __call__(
+        self, gates: Tensor, hidden: tuple[Hidden, ...], output: Tensor, memory: Memory, position: int, weights: bool
+    ) -> tuple[tuple[Hidden, ...], Tensor, Result]:
+        """What y_{t−1} brings [..., 3H], s_{t−1}, o_{t−1} → (s_t, [s_t; c_t], what attention saw)."""
+        seen: Result | None = None
+        if self._bahdanau:
+            seen = self._read(hidden[-1][0], memory, position, weights)
+        if self._feed is not None:
+            gates = gates + self._feed(output if seen is None else seen.context[..., 0, :])
+        new: list[Hidden] = []
+        for layer, (state, old) in enumerate(zip(self._state, hidden, strict=True)):
+            if layer:
+                gates = self._input[layer - 1](self._dropout(new[-1][0]))
+            new.append(cells.step(gates, state(old[0]), old))
+        top = new[-1][0]
+        if seen is None:
+            seen = self._read(top, memory, position, weights)
+        return tuple(new), torch.cat([top, seen.context[..., 0, :].to(top.dtype)], -1), seen
+
+
+def _weights(recurrence: nn.Module, part: str, layer: int) -> tuple[Tensor, Tensor]:
+    """(W, b) of "ih" or "hh" in a layer."""
+    return getattr(recurrence, f"weight_{part}_l{layer}"), getattr(recurrence, f"bias_{part}_l{layer}")
+
+
+def _score(options: RecurrentOptions, states: int) -> Score | str:
+    """The score, of queries that are projected already."""
+    if options.score == "additive":
+        return Additive(None, states, options.attention)
+    if options.score == "general":
+        return Dot()
+    if options.decoder != states:
+        raise ValueError(
+            f"score: {options.score!r} needs a decoder as wide as the encoder's states, "
+            f"got decoder = {options.decoder} and states of {states}"
+        )
+    return Cosine(learned=True) if options.score == "cosine" else options.score
+
+
+def _pattern(options: RecurrentOptions, states: int) -> Pattern | LocalPredictive:
+    pattern = parse(options.pattern)
+    if not options.predictive:
+        return pattern
+    query = {"additive": options.attention, "general": states}.get(options.score, options.decoder)
+    return LocalPredictive(query, options.predictive, within=pattern)
+
+
+def _normalizer(options: RecurrentOptions) -> Normalizer | str:
+    return Hard(options.estimator) if options.normalizer == "hard" else options.normalizer

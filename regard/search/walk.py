@@ -1,0 +1,117 @@
+"""One token after another: the most probable one, or one drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.search.hypothesis import Hypothesis, Length, Translating
+from regard.search.top import top
+from regard.text.vocabulary import END, START
+
+Choose = Callable[[Tensor], Tensor]
+"""logits [B, V] → tokens [B]"""
+
+
+def greedy(
+    model: Translating,
+    source: Tensor,
+    lengths: Tensor,
+    limit: Length,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """The most probable token at every step. source [B, S] of `lengths` [B]."""
+    return walk(model, source, lengths, limit, lambda logits: logits.argmax(-1), prefixes)
+
+
+def sample(
+    model: Translating,
+    source: Tensor,
+    lengths: Tensor,
+    limit: Length,
+    *,
+    temperature: float = 1.0,
+    among: int | None = None,
+    generator: torch.Generator | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """A token drawn from softmax(logits / temperature) at every step, if asked only `among` the most probable ones."""
+
+    def choose(logits: Tensor) -> Tensor:
+        if among is not None and among < logits.shape[-1]:
+            logits, places = top(logits, among)
+            drawn = torch.multinomial(torch.softmax(logits / temperature, -1), 1, generator=generator)
+            return places.gather(-1, drawn)[:, 0]
+        return torch.multinomial(torch.softmax(logits / temperature, -1), 1, generator=generator)[:, 0]
+
+    return walk(model, source, lengths, limit, choose, prefixes)
+
+
+@torch.inference_mode()
+def walk(
+    model: Translating,
+    source: Tensor,
+    lengths: Tensor,
+    limit: Length,
+    choose: Choose,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """One hypothesis for each sentence; sentences that have ended are left behind."""
+    real = lengths.tolist()
+    caps = np.array([limit.cap(length) for length in real])
+    if prefixes is not None:
+        caps = np.maximum(caps, [len(prefix) + 1 for prefix in prefixes])
+    found = [_Path() for _ in real]
+    state, tokens = model.start(source, lengths), torch.full((len(real), 1), START, device=source.device)
+    sentences, time = np.arange(len(real)), 0
+    while len(sentences):
+        logits, weights, state = model.step(state, tokens)
+        logits = logits[:, 0].float()
+        total = logits.logsumexp(-1)
+        logits[..., :END] = -torch.inf  # padding and start
+        if time < limit.least:
+            logits[..., END] = -torch.inf
+        chosen = _forced(choose(logits), prefixes, sentences, time)  # [B']
+        gained = (logits.gather(-1, chosen[:, None])[:, 0] - total).tolist()
+        seen = weights[:, 0].float().cpu().numpy()
+        for row, (sentence, token) in enumerate(zip(sentences.tolist(), chosen.tolist(), strict=True)):
+            found[sentence].add(token, gained[row], seen[row, : real[sentence]])
+        time += 1
+        going = (chosen != END).cpu().numpy() & (time < caps[sentences])
+        tokens = chosen[:, None]
+        if not going.all():
+            rows = torch.from_numpy(np.flatnonzero(going)).to(source.device)
+            state, tokens, sentences = state.keep(rows), tokens[rows], sentences[going]
+    return [path.hypothesis() for path in found]
+
+
+class _Path:
+    """What one sentence has come to."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.rows: list[np.ndarray] = []
+        self.log_probability = 0.0
+
+    def add(self, token: int, gained: float, weights: np.ndarray) -> None:
+        self.tokens.append(token)
+        self.rows.append(weights)
+        self.log_probability += gained
+
+    def hypothesis(self) -> Hypothesis:
+        finished = self.tokens[-1] == END
+        tokens = self.tokens[:-1] if finished else self.tokens
+        score = self.log_probability / len(self.tokens)
+        return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.rows))
+
+
+def _forced(chosen: Tensor, prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> Tensor:
+    """The tokens of the prefixes, where they reach this far."""
+    if prefixes is None:
+        return chosen
+    wanted = [prefixes[s][time] if time < len(prefixes[s]) else -1 for s in sentences.tolist()]
+    forced = torch.tensor(wanted, device=chosen.device)
+    return torch.where(forced >= 0, forced, chosen)

@@ -1,0 +1,1 @@
+"""Text in: pairs and lines read, tidied and split."""

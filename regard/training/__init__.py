@@ -1,0 +1,1 @@
+"""Training: from pairs and a recipe to a model folder."""

@@ -1,0 +1,255 @@
+"""The loop: batch after batch, with the running average of the weights, validations and checkpoints by plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard import folder as folders
+from regard.text.batches import Batch, arrange
+from regard.text.vocabulary import PAD
+from regard.training import checkpoint
+from regard.training.checkpoint import Progress
+from regard.training.loss import smoothed_loss
+from regard.training.plan import TRIAL, Plan, by_clock, by_epochs
+from regard.training.precision import Precision, autocast
+from regard.training.progress import Reporter
+from regard.training.setup import Setup
+from regard.training.validation import Validation, validate
+
+AVERAGED = 8
+"""the average is taken every so many updates"""
+CHECKED = 10
+"""the loss is looked at every so many updates: on a GPU looking means waiting"""
+CHECKPOINT_SECONDS = 110.0
+FINAL_SEARCH = 5
+"""the final scoring by beam search takes about as long as so many validations"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    device: torch.device
+    precision: Precision
+
+
+class DivergedError(Exception):
+    """The loss is no number any more."""
+
+
+class Loop:
+    """One run, from where `progress` stands to its end."""
+
+    def __init__(
+        self, setup: Setup, folder: Path, machine: Machine, reporter: Reporter, seconds: float | None, seed: int
+    ) -> None:
+        self.setup, self.folder, self.machine, self.reporter = setup, folder, machine, reporter
+        self._limit, self._seed = seconds, seed
+        self.recipe = setup.recipe.training
+        self.model = setup.model.to(machine.device).train()
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), self.recipe.learning_rate, betas=(0.9, 0.98), fused=True
+        )
+        self.average = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
+        self.progress = Progress()
+        self._started = self._written = time.monotonic()
+
+    # What is kept
+
+    @property
+    def training_folder(self) -> Path:
+        return self.folder / folders.TRAINING
+
+    def resume(self) -> None:
+        self.progress = checkpoint.read(self.training_folder, self.model, self.average, self.optimizer)
+        self.reporter.rewind(self.progress.log_bytes)
+        self._started = self._written = time.monotonic() - self.progress.seconds
+
+    def save(self) -> None:
+        self.progress.seconds = self.seconds
+        self.progress.log_bytes = self.reporter.position
+        checkpoint.write(self.training_folder, self.model, self.average, self.optimizer, self.progress)
+        self._written = time.monotonic()
+
+    def save_model(self) -> None:
+        """The average as the model that is used."""
+        folders.write_weights(self.folder, self.average)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    # The run
+
+    def run(self) -> None:
+        """To the end of the plan, of the clock or of patience; an interrupted run keeps what it has."""
+        progress = self.progress
+        if progress.plan is None and self._limit is None:
+            batches = len(arrange(self.setup.examples.plain, *self._batch_size, self._seed, 0))
+            self._keep_to(by_epochs(self.recipe, batches))
+        try:
+            while not progress.ended:
+                self._epoch()
+        except KeyboardInterrupt:
+            self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")
+            if not progress.best_update:
+                self.save_model()
+            self.save()
+            raise
+        except DivergedError:
+            self._end("diverged: the loss is no number any more; try a lower training.learning_rate")
+
+    @property
+    def _batch_size(self) -> tuple[int, int]:
+        assert self.recipe.batch_tokens is not None
+        return self.recipe.batch_sentences or 10**9, self.recipe.batch_tokens
+
+    def _epoch(self) -> None:
+        progress = self.progress
+        examples = self.setup.examples.epoch(progress.epoch)
+        order = arrange(examples, *self._batch_size, self._seed, progress.epoch)
+        for rows in order[progress.place :]:
+            batch = Batch.of([examples[row] for row in rows], self.machine.device)
+            self._update(batch)
+            progress.place += 1
+            if progress.place == len(order):
+                progress.epoch, progress.place = progress.epoch + 1, 0
+            self._after_update()
+            if progress.ended:
+                return
+
+    def _update(self, batch: Batch) -> None:
+        progress, recipe = self.progress, self.recipe
+        began = time.monotonic()
+        plan = progress.planned or Plan(10**9, (), recipe.warmup)
+        for group in self.optimizer.param_groups:
+            group["lr"] = plan.learning_rate(progress.update, recipe)
+        with autocast(self.machine.precision, self.machine.device):
+            loss, told = self._loss(batch, plan.sampling(progress.update, recipe))
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._clip()
+        self.optimizer.step()
+        progress.update += 1
+        self._take_average()
+        if progress.update % CHECKED == 0 and not bool(told.isfinite()):
+            raise DivergedError
+        self.reporter.update(progress, plan, told, batch.tokens, time.monotonic() - began, self.seconds)
+
+    def _loss(self, batch: Batch, sampling: float) -> tuple[Tensor, Tensor]:
+        """(what is minimized, the mean loss of a token that is told)"""
+        decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling)
+        output, expected = decoded.output.flatten(0, 1)[batch.real], batch.expected.flatten()[batch.real]
+        layer = self.model.output
+        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, self.recipe.label_smoothing)
+        if decoded.log_probability is None or self.setup.recipe.model.estimator != "reinforce":
+            return loss, loss.detach()
+        return loss + self._by_reward(decoded.log_probability, batch.expected != PAD, each), loss.detach()
+
+    def _by_reward(self, log_probability: Tensor, real: Tensor, losses: Tensor) -> Tensor:
+        """REINFORCE (Williams 1992): choices are made likelier by how much better than usual it went after them.
+
+        − Σ_t (R_t − b) log π(chosen_t) / N,      R_t = mean over u ≥ t of log p(y_u)
+        """
+        rewards = torch.zeros_like(log_probability).masked_scatter(real, -losses.to(log_probability.dtype))
+        ahead = rewards.flip(1).cumsum(1).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
+        mean = float(ahead[real].mean())
+        baseline = self.progress.baseline
+        self.progress.baseline = mean if baseline is None else 0.95 * baseline + 0.05 * mean
+        advantage = (ahead - (mean if baseline is None else baseline)) * real
+        return -(advantage * log_probability).sum() / real.sum()
+
+    def _clip(self) -> None:
+        if not self.recipe.clip:
+            return
+        gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        # On a GPU a comparison would wait for it; scaling by 1 does not.
+        if norm.is_cuda or norm > self.recipe.clip:
+            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.recipe.clip, norm)
+
+    def _take_average(self) -> None:
+        if self.progress.update % AVERAGED and self.recipe.average:
+            return
+        taken = self.progress.update / AVERAGED
+        keep = min(self.recipe.average**AVERAGED, (1 + taken) / (10 + taken)) if self.recipe.average else 0.0
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                self.average[name].lerp_(parameter, 1 - keep)
+
+    # Between updates
+
+    def _after_update(self) -> None:
+        progress = self.progress
+        if progress.plan is None and progress.update >= TRIAL:
+            self._plan_by_clock()
+        plan = progress.planned
+        if plan is not None and progress.update in plan.validations:
+            self._validate()
+        if plan is not None and progress.update >= plan.updates:
+            self._end("done")
+        elif self._limit is not None and self.seconds > self._limit:
+            if progress.best_update < progress.update:
+                self._validate()
+            self._end("the time is up")
+        elif time.monotonic() - self._written > CHECKPOINT_SECONDS:
+            self.save()
+
+    def _plan_by_clock(self) -> None:
+        assert self._limit is not None
+        began = time.monotonic()
+        self._look(0)
+        a_validation = time.monotonic() - began
+        left = self._limit - self.seconds - FINAL_SEARCH * a_validation
+        self._keep_to(by_clock(self.recipe, left, self.reporter.seconds_an_update, a_validation))
+
+    def _keep_to(self, plan: Plan) -> None:
+        self.progress.plan = plan.as_dict()
+        self.reporter.planned(plan)
+        self.save()
+
+    def _validate(self) -> None:
+        progress = self.progress
+        plan = progress.planned
+        number = plan.validations.index(progress.update) if plan and progress.update in plan.validations else 0
+        found = self._look(number)
+        better = found.chrf > progress.best
+        if better:
+            progress.best, progress.best_update, progress.waited = found.chrf, progress.update, 0
+            self.save_model()
+        else:
+            progress.waited += 1
+        self.reporter.validation(progress, found, better)
+        if self.recipe.patience and progress.waited >= self.recipe.patience:
+            self._end(f"no better for {progress.waited} validations")
+        else:
+            self.save()
+
+    def _look(self, number: int) -> Validation:
+        with self._averaged(), autocast(self.machine.precision, self.machine.device):
+            return validate(self.setup, number, self.machine.device)
+
+    def _end(self, why: str) -> None:
+        self.progress.ended = why
+        if not self.progress.best_update:
+            self.save_model()
+        self.reporter.ended(self.progress)
+        self.save()
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """The model with the averaged weights, for a while."""
+        with torch.no_grad():
+            kept = {name: parameter.clone() for name, parameter in self.model.named_parameters()}
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(self.average[name])
+            try:
+                yield
+            finally:
+                for name, parameter in self.model.named_parameters():
+                    parameter.copy_(kept[name])

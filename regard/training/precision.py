@@ -1,0 +1,31 @@
+"""In which numbers products are computed."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
+    """bfloat16 products where asked for, or where `auto` and the CPU has them in hardware.
+
+    On a GPU `auto` stays in float32: these models are small, and casting costs more there than it saves.
+    """
+    if precision not in ("auto", "fp32", "bf16"):
+        raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")
+    narrow = precision == "bf16" or (precision == "auto" and device.type == "cpu" and cpu_has_bfloat16())
+    return torch.autocast(device.type, torch.bfloat16, enabled=narrow)
+
+
+def cpu_has_bfloat16() -> bool:
+    """Does the processor multiply bfloat16 itself?"""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags

@@ -1,0 +1,245 @@
+"""A recipe: everything that decides what a training run computes, as a typed tree.
+
+Two come with the package: `rnn`, and `article`, the word-level English–Marathi tutorial; others come from TOML files.
+What a recipe leaves open (None) is chosen from the size of the data by `fitted`, so that a saved recipe says it all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.models.recurrent import RecurrentOptions
+
+
+@dataclass(frozen=True)
+class VocabularyRecipe:
+    kind: Literal["subwords", "words"] = "subwords"
+    size: int | None = None
+    """tokens of each vocabulary; words: None keeps all"""
+    joint: bool | None = None
+    """one vocabulary for both sides; None: if they share most of their letters"""
+
+
+@dataclass(frozen=True)
+class TrainingRecipe:
+    epochs: int | None = None
+    batch_tokens: int | None = None
+    """at most this many source or target tokens a batch, padding counted"""
+    batch_sentences: int | None = None
+    """at most this many pairs a batch; None: as many as fit"""
+    learning_rate: float = 0.001
+    warmup: int = 400
+    """updates over which the learning rate rises"""
+    decay: Literal["cosine", "none"] = "cosine"
+    label_smoothing: float = 0.1
+    clip: float = 1.0
+    """the largest norm of a gradient; 0: any"""
+    average: float = 0.999
+    """decay of the running average of the weights, which is what is kept as the model; 0: the weights themselves"""
+    scheduled_sampling: float = 0.0
+    """the share of the decoder's inputs that are its own predictions, reached step by step at the end"""
+    segmentation_dropout: float = 0.1
+    """the share of merges left out when subwords are cut (BPE-dropout)"""
+    lower_case: float = 0.05
+    """the share of sources met in lower case"""
+    no_stop: float = 0.05
+    """the share of pairs met without their final full stops"""
+    validations: int = 20
+    patience: int = 8
+    """stop after this many validations without a better score; 0: never"""
+
+
+@dataclass(frozen=True)
+class SearchRecipe:
+    beam: int = 5
+    length_penalty: float = 1.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str = "rnn"
+    vocabulary: VocabularyRecipe = field(default_factory=VocabularyRecipe)
+    model: RecurrentOptions = field(default_factory=RecurrentOptions)
+    training: TrainingRecipe = field(default_factory=TrainingRecipe)
+    search: SearchRecipe = field(default_factory=SearchRecipe)
+
+    def fitted(self, pairs: int, shared_letters: float) -> Recipe:
+        """With nothing left open: chosen from how many pairs there are, and what share of letters the sides share."""
+        subwords = self.vocabulary.kind == "subwords"
+        joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
+        size = self.vocabulary.size or (_vocabulary_size(pairs, joint) if subwords else None)
+        tokens = self.training.batch_tokens or (10**9 if self.training.batch_sentences else _batch_tokens(pairs))
+        return replace(
+            self,
+            vocabulary=replace(self.vocabulary, joint=joint, size=size),
+            training=replace(self.training, epochs=self.training.epochs or _epochs(pairs), batch_tokens=tokens),
+        )
+
+
+def _vocabulary_size(pairs: int, joint: bool) -> int:
+    """Small data, short pieces: each must be met often enough to be learned."""
+    each = (
+        1000
+        if pairs < 4000
+        else 2000
+        if pairs < 15000
+        else 4000
+        if pairs < 60000
+        else 8000
+        if pairs < 500000
+        else 16000
+    )
+    return 2 * each if joint else each
+
+
+def _batch_tokens(pairs: int) -> int:
+    return 1024 if pairs < 10000 else 2048 if pairs < 100000 else 4096
+
+
+def _epochs(pairs: int) -> int:
+    """Less data is read more often: about as many pairs in all, within bounds."""
+    return max(5, min(100, round(1_800_000 / pairs)))
+
+
+ARTICLE = Recipe(
+    name="article",
+    vocabulary=VocabularyRecipe(kind="words", joint=False),
+    model=RecurrentOptions(
+        embedding=256,
+        encoder=1024,
+        bidirectional=False,
+        decoder=1024,
+        order="bahdanau",
+        attention=1024,
+        dropout=0.0,
+    ),
+    training=TrainingRecipe(
+        epochs=10,
+        batch_sentences=64,
+        learning_rate=0.001,
+        warmup=0,
+        decay="none",
+        label_smoothing=0.0,
+        clip=0.0,
+        average=0.0,
+        segmentation_dropout=0.0,
+        lower_case=0.0,
+        no_stop=0.0,
+        validations=10,
+        patience=0,
+    ),
+    search=SearchRecipe(beam=1),
+)
+RECIPES: Mapping[str, Recipe] = {"rnn": Recipe(), "article": ARTICLE}
+
+
+def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None = None) -> Recipe:
+    """A recipe by name, from a TOML file, or as it is; with single values set, such as {"training.epochs": 5}."""
+    if isinstance(given, Recipe):
+        recipe = given
+    elif str(given) in RECIPES:
+        recipe = RECIPES[str(given)]
+    elif str(given).endswith(".toml"):
+        recipe = from_toml(Path(given).read_text(encoding="utf-8"), str(given))
+    else:
+        raise ValueError(
+            f"recipe: expected {', '.join(RECIPES)} or a .toml file, got {str(given)!r}{_near(str(given), RECIPES)}"
+        )
+    for key, value in (settings or {}).items():
+        recipe = _set(recipe, key, value)
+    return recipe
+
+
+def from_toml(text: str, name: str = "recipe") -> Recipe:
+    """What `to_toml` wrote, or any part of it; what is missing is as in `rnn`."""
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name}: not TOML: {error}") from None
+    base = tree.pop("base", "rnn")
+    if base not in RECIPES:
+        raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {base!r}")
+    recipe = RECIPES[base]
+    for section, content in tree.items():
+        values = content if isinstance(content, dict) else {"": content}
+        for key, value in values.items():
+            recipe = _set(recipe, f"{section}.{key}" if key else section, value)
+    return recipe
+
+
+def to_toml(recipe: Recipe) -> str:
+    """The whole tree; what is open is left out."""
+    lines = [f"name = {_toml_value(recipe.name)}"]
+    for section in dataclasses.fields(recipe):
+        content = getattr(recipe, section.name)
+        if dataclasses.is_dataclass(content):
+            lines += ["", f"[{section.name}]"]
+            values = {item.name: getattr(content, item.name) for item in dataclasses.fields(content)}
+            lines += [f"{key} = {_toml_value(value)}" for key, value in values.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def _set(recipe: Recipe, path: str, value: Any) -> Recipe:
+    """The recipe with one value changed; a text is read as what is expected there."""
+    section, _, key = path.partition(".")
+    if section == "name" and not key:
+        return replace(recipe, name=str(value))
+    sections = [item.name for item in dataclasses.fields(Recipe) if item.name != "name"]
+    if section not in sections or not key:
+        every = [f"{name}.{item.name}" for name in sections for item in dataclasses.fields(getattr(recipe, name))]
+        ends = {name.rpartition(".")[2]: name for name in every}
+        near = ends.get(path) or next(iter(difflib.get_close_matches(path, every, 1)), "")
+        raise ValueError(f"recipe: unknown key {path!r}" + (f"; did you mean {near!r}?" if near else ""))
+    part = getattr(recipe, section)
+    kinds = typing.get_type_hints(type(part))
+    if key not in kinds:
+        raise ValueError(f"recipe: unknown key {path!r}{_near(key, kinds, section + '.')}")
+    return replace(recipe, **{section: replace(part, **{key: _read_value(path, value, kinds[key])})})
+
+
+def _near(given: str, known: Mapping[str, Any], prefix: str = "") -> str:
+    near = difflib.get_close_matches(given, known, 1)
+    return f"; did you mean {prefix + near[0]!r}?" if near else ""
+
+
+def _read_value(path: str, value: Any, kind: Any) -> Any:
+    """A value of the type that the tree has there."""
+    if isinstance(kind, types.UnionType):
+        kind = next(option for option in typing.get_args(kind) if option is not type(None))
+    if typing.get_origin(kind) is Literal:
+        choices = typing.get_args(kind)
+        if value not in choices:
+            raise ValueError(f"recipe: {path}: expected {' or '.join(map(repr, choices))}, got {value!r}")
+        return value
+    wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
+    refused = ValueError(f"recipe: {path}: expected {wanted}, got {value!r}")
+    if kind is bool:
+        found = {"true": True, "false": False}.get(str(value).lower())
+        if found is None:
+            raise refused
+        return found
+    if isinstance(value, bool) or (kind is int and isinstance(value, float)):
+        raise refused
+    try:
+        read = kind(value)
+    except (TypeError, ValueError):
+        raise refused from None
+    if kind is not str and (not -1e12 < read < 1e12 or read < 0):
+        raise ValueError(f"recipe: {path}: expected {wanted} of at least 0, got {value!r}")
+    return read

@@ -1,0 +1,214 @@
+"""`train`: from a file of pairs to a model's folder."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import folder as folders
+from regard.text.normal import tidy
+from regard.text.pairs import Corpus, Pair, read_pairs
+from regard.text.split import leaked_sources, shared_targets, split
+from regard.training import checkpoint
+from regard.training.loop import Loop, Machine
+from regard.training.precision import Precision, autocast
+from regard.training.progress import Reporter, Screen, Silent
+from regard.training.recipe import Recipe, read_recipe
+from regard.training.setup import Setup, set_up
+from regard.translator import Translator, load
+
+Pairs = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Data:
+    train: Sequence[Pair]
+    dev: Sequence[Pair]
+    name: str
+    lines: int
+    digest: str
+
+
+def train(
+    pairs: Pairs,
+    out: str | Path,
+    *,
+    dev: Pairs | None = None,
+    reverse: bool = False,
+    recipe: str | Path | Recipe = "rnn",
+    settings: Mapping[str, Any] | None = None,
+    minutes: float | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    languages: tuple[str, str] | None = None,
+    seed: int = 1,
+    threads: int | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+    screen: Screen | None = None,
+) -> Translator:
+    """Train a translator on sentence pairs and keep it in the folder `out`.
+
+    pairs      a .tsv or .jsonl file, two parallel text files, or (source, target) texts
+    dev        the same, to choose by; if not given, a part of `pairs` is set aside
+    recipe     "rnn", "article", a .toml file or a Recipe; `settings` changes single values: {"training.epochs": 5}
+    minutes    plan the run by the clock, set-up and scoring included
+    resume     go on where a run in `out` stopped; `overwrite`: begin anew there
+    """
+    screen = screen or Silent()
+    folder = Path(out)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    machine = Machine(torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")), precision)
+    autocast(precision, machine.device)  # refuses what is no precision before anything is read
+    chosen = read_recipe(recipe, settings)
+    _check_out(folder, resume, overwrite)
+    data = read_data(pairs, dev, reverse, languages, screen)
+    begun = resume and folder.exists()
+    setup = set_up(data.train, data.dev, folders.read_recipe(folder) if begun else chosen, seed)
+    if not begun:
+        facts = _facts(setup, data, languages, machine, seed)
+        _found(folder, setup, facts, overwrite)
+    loop = Loop(setup, folder, machine, Reporter(folder / folders.LOG, screen), minutes and minutes * 60, seed)
+    if begun:
+        _check_same(folder, data, seed)
+        loop.resume()
+    loop.run()
+    screen.close()
+    return _finish(folder, loop, data, screen)
+
+
+def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:
+    if resume and overwrite:
+        raise ValueError("resume and overwrite contradict each other: expected one of them")
+    if folder.exists() and not (resume or overwrite):
+        raise ValueError(f"{folder}: there already; expected --resume, to go on, or --overwrite, to begin anew")
+    if folder.exists() and not (folder / folders.CARD).is_file():
+        raise ValueError(f"{folder}: expected the folder of a model, or nothing; it has no {folders.CARD}")
+    if resume and folder.exists() and not (folder / folders.TRAINING / checkpoint.FILE).is_file():
+        raise ValueError(f"{folder}: nothing to resume: it has no {folders.TRAINING}/{checkpoint.FILE}")
+
+
+def read_data(
+    pairs: Pairs, dev: Pairs | None, reverse: bool, languages: tuple[str, str] | None, screen: Screen
+) -> Data:
+    """The training pairs and the dev part, given or set aside."""
+    corpus = _corpus(pairs, reverse, languages)
+    for line in corpus.report():
+        screen.say(f"{corpus.name}: {line}")
+    if dev is None:
+        train, aside = split(corpus.pairs)
+    else:
+        held = _corpus(dev, reverse, languages)
+        for line in held.report():
+            screen.say(f"{held.name}: {line}")
+        train, aside = corpus.pairs, held.pairs
+        leaked = leaked_sources(train, aside)
+        if leaked:
+            screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
+    shared = shared_targets(train, aside)
+    screen.say(
+        f"{len(train):,} pairs to train on, {len(aside):,} to choose by ({shared:,} dev targets occur in training)"
+    )
+    return Data(train, aside, corpus.name, corpus.lines, corpus.digest)
+
+
+def _corpus(pairs: Pairs, reverse: bool, languages: tuple[str, str] | None) -> Corpus:
+    if isinstance(pairs, (str, Path)):
+        return read_pairs([pairs], reverse, languages)
+    given = list(pairs)
+    if given and all(isinstance(each, (str, Path)) for each in given):
+        return read_pairs([Path(str(each)) for each in given], reverse, languages)
+    return corpus_of(given, reverse)
+
+
+def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:
+    """(source, target) texts as a corpus; those with an empty side are skipped."""
+    found: list[Pair] = []
+    skipped: dict[str, list[int]] = {}
+    for number, each in enumerate(texts, 1):
+        if not isinstance(each, (tuple, list)) or len(each) != 2 or not all(isinstance(side, str) for side in each):
+            raise ValueError(f"pairs: expected (source, target) texts or paths, got {each!r}")
+        source, target = (tidy(side) for side in (reversed(each) if reverse else each))
+        if source and target:
+            found.append(Pair(source, target, number))
+        else:
+            skipped.setdefault("empty source or target", []).append(number)
+    if not found:
+        raise ValueError(f"pairs: expected at least one pair of texts, got {len(texts)} without any that can be used")
+    return Corpus(found, len(texts), skipped, "pairs")
+
+
+def _found(folder: Path, setup: Setup, facts: dict[str, Any], overwrite: bool) -> None:
+    """Make the folder, complete with a model that has learned nothing yet, and give it its name when it is whole."""
+    beside = folder.with_name(folder.name + ".new")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    folders.write_recipe(beside, setup.recipe)
+    folders.write_vocabularies(beside, setup.vocabularies)
+    folders.write_card(beside, facts)
+    loop = Loop(setup, beside, Machine(torch.device("cpu"), "fp32"), Reporter(beside / folders.LOG, Silent()), None, 0)
+    loop.save_model()
+    loop.save()
+    if overwrite and folder.exists():
+        shutil.rmtree(folder)
+    beside.rename(folder)
+
+
+def _facts(setup: Setup, data: Data, languages: tuple[str, str] | None, machine: Machine, seed: int) -> dict[str, Any]:
+    """The card, as far as it is known before training."""
+    from regard import __version__  # which in turn imports this module
+
+    longest = max(len(example.source) + 1 for example in setup.examples.plain)
+    return {
+        "task": "translate",
+        "languages": list(languages) if languages else None,
+        "data": {
+            "name": data.name,
+            "lines": data.lines,
+            "sha256": data.digest,
+            "train_pairs": len(data.train),
+            "dev_pairs": len(data.dev),
+        },
+        "length": {"ratio": setup.limit.ratio, "margin": setup.limit.margin},
+        "longest_source": longest,
+        "parameters": sum(parameter.numel() for parameter in setup.model.parameters()),
+        "seed": seed,
+        "precision": machine.precision,
+        "command": " ".join(["regard", *sys.argv[1:]]),
+        "versions": {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        "hardware": f"{machine.device.type}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
+    }
+
+
+def _check_same(folder: Path, data: Data, seed: int) -> None:
+    """A run is resumed with what it began with."""
+    card = folders.read_card(folder)
+    for name, begun, now in (("data", card["data"]["sha256"], data.digest), ("seed", card["seed"], seed)):
+        if begun != now:
+            raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
+
+
+def _finish(folder: Path, loop: Loop, data: Data, screen: Screen) -> Translator:
+    """Score the best model as `evaluate` does, and write the card."""
+    translator = load(folder, str(loop.machine.device), loop.machine.precision)
+    card = folders.read_card(folder)
+    if "scores" not in card:
+        scores = translator.evaluate(data.dev)
+        for line in scores.lines():
+            screen.say(f"dev  {line}")
+        card |= {
+            "scores": scores.as_dict(),
+            "minutes": round(loop.progress.seconds / 60, 2),
+            "ended": loop.progress.ended,
+        }
+        folders.write_card(folder, card)
+    return translator

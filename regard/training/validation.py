@@ -1,0 +1,62 @@
+"""A look at how far a model has come: dev translated greedily, scored, and one sentence to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from regard import scoring
+from regard.folder import Vocabularies
+from regard.search.hypothesis import Hypothesis, Length, Translating
+from regard.search.walk import greedy
+from regard.text.batches import padded
+from regard.text.vocabulary import END
+from regard.training.setup import Setup
+
+BATCH = 256
+
+
+@dataclass(frozen=True)
+class Validation:
+    chrf: float
+    exact: float
+    source: str
+    translation: str
+    reference: str
+    same: bool
+    """every source got the same translation: nothing was learned"""
+
+
+def validate(setup: Setup, number: int, device: torch.device) -> Validation:
+    """The `number`-th validation shows the `number`-th source."""
+    setup.model.eval()
+    tokens = translate_all(setup.model, setup.vocabularies, setup.limit, setup.sources, device)
+    setup.model.train()
+    texts = [setup.vocabularies.target.decode(hypothesis.tokens) for hypothesis in tokens]
+    exact = sum(text in options for text, options in zip(texts, setup.references, strict=True))
+    shown = number % len(texts)
+    return Validation(
+        scoring.chrf(texts, setup.references),
+        100 * exact / len(texts),
+        setup.sources[shown],
+        texts[shown],
+        setup.references[shown][0],
+        len(texts) > 1 and len(set(texts)) == 1,
+    )
+
+
+def translate_all(
+    model: Translating, vocabularies: Vocabularies, limit: Length, sources: Sequence[str], device: torch.device
+) -> list[Hypothesis]:
+    """Greedy, in batches of like length."""
+    rows = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
+    order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+    found: dict[int, Hypothesis] = {}
+    for first in range(0, len(order), BATCH):
+        chosen = order[first : first + BATCH]
+        batch = padded([rows[index] for index in chosen]).to(device)
+        lengths = torch.tensor([len(rows[index]) for index in chosen])
+        found |= dict(zip(chosen, greedy(model, batch, lengths, limit), strict=True))
+    return [found[index] for index in range(len(rows))]
