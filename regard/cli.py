@@ -47,6 +47,8 @@ def main() -> None:
     except (ValueError, TypeError, OSError) as error:
         print(f"regard: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

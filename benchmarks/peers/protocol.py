@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -82,8 +82,9 @@ def main(
     description: str,
     train: Callable[[argparse.Namespace], dict[str, float]],
     translate: Callable[[argparse.Namespace], dict[str, float]],
+    options: Mapping[str, tuple[str, ...]] | None = None,
 ) -> None:
-    """Read the command line, measure, print one line of JSON."""
+    """Read the command line, measure, print one line of JSON. `options`: further ones, with their choices."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
 
@@ -103,6 +104,8 @@ def main(
         command.add_argument("--batch", type=int, default=64, help="sentences")
         command.add_argument("--threads", type=int, default=2)
         command.add_argument("--seed", type=int, default=1)
+        for name, choices in (options or {}).items():
+            command.add_argument(f"--{name}", choices=choices, default=choices[0])
 
     arguments = parser.parse_args()
     missing = [name for name in FILES if not (arguments.folder / name).is_file()]

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from regard.core.attention import Attention
+from regard.core.checks import share, whole_number
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
@@ -60,9 +61,16 @@ class RecurrentOptions:
     normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
     estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
     """how hard attention is trained"""
-    tie: Literal["none", "target", "all"] = "none"
+    tie: Literal["none", "target", "all"] = "target"
     """the output layer is the target embedding; with "all" the source embedding too"""
     dropout: float = 0.3
+
+    def __post_init__(self) -> None:
+        for name in ("embedding", "encoder", "encoder_layers", "decoder", "decoder_layers", "attention"):
+            whole_number("model", name, getattr(self, name), least=1)
+        whole_number("model", "predictive", self.predictive)
+        share("model.dropout", self.dropout)
+        parse(self.pattern)
 
 
 class Decoded(NamedTuple):

@@ -28,7 +28,6 @@ class Plan:
     @classmethod
     def of(cls, updates: int, recipe: TrainingRecipe) -> Plan:
         count = max(1, min(recipe.validations, updates))
-        # At equal distances, but none in the first tenth, where there is nothing to see.
         places = sorted({round(updates * (part + 1) / count) for part in range(count)} - {0})
         return cls(updates, tuple(places), min(recipe.warmup, updates // 5))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from regard.core.checks import positive, share, whole_number
 from regard.models.recurrent import RecurrentOptions
 
 
@@ -27,6 +28,9 @@ class VocabularyRecipe:
     joint: bool | None = None
     """one vocabulary for both sides; None: if they share most of their letters"""
 
+    def __post_init__(self) -> None:
+        _counts("vocabulary", self, "size")
+
 
 @dataclass(frozen=True)
 class TrainingRecipe:
@@ -35,7 +39,7 @@ class TrainingRecipe:
     """at most this many source or target tokens a batch, padding counted"""
     batch_sentences: int | None = None
     """at most this many pairs a batch; None: as many as fit"""
-    learning_rate: float = 0.001
+    learning_rate: float = 0.003
     warmup: int = 400
     """updates over which the learning rate rises"""
     decay: Literal["cosine", "none"] = "cosine"
@@ -52,15 +56,26 @@ class TrainingRecipe:
     """the share of sources met in lower case"""
     no_stop: float = 0.05
     """the share of pairs met without their final full stops"""
-    validations: int = 20
-    patience: int = 8
+    validations: int = 12
+    patience: int = 5
     """stop after this many validations without a better score; 0: never"""
+
+    def __post_init__(self) -> None:
+        _counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
+        positive("training", "learning_rate", self.learning_rate)
+        for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
+            share(f"training.{name}", getattr(self, name))
+        if not 0 <= self.scheduled_sampling <= 1:
+            raise ValueError(f"training.scheduled_sampling: expected a share in [0, 1], got {self.scheduled_sampling}")
 
 
 @dataclass(frozen=True)
 class SearchRecipe:
     beam: int = 5
     length_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        _counts("search", self, "beam")
 
 
 @dataclass(frozen=True)
@@ -71,17 +86,26 @@ class Recipe:
     training: TrainingRecipe = field(default_factory=TrainingRecipe)
     search: SearchRecipe = field(default_factory=SearchRecipe)
 
-    def fitted(self, pairs: int, shared_letters: float) -> Recipe:
-        """With nothing left open: chosen from how many pairs there are, and what share of letters the sides share."""
+    def fitted(self, pairs: int, words: float, shared_letters: float) -> Recipe:
+        """With nothing left open: from how many pairs there are, how many words a sentence has, and what share of
+        their letters the two sides share."""
         subwords = self.vocabulary.kind == "subwords"
         joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
         size = self.vocabulary.size or (_vocabulary_size(pairs, joint) if subwords else None)
-        tokens = self.training.batch_tokens or (10**9 if self.training.batch_sentences else _batch_tokens(pairs))
+        tokens = self.training.batch_tokens or (10**9 if self.training.batch_sentences else _batch_tokens(pairs, words))
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
+            model=replace(self.model, tie="all") if joint and self.model.tie == "target" else self.model,
             training=replace(self.training, epochs=self.training.epochs or _epochs(pairs), batch_tokens=tokens),
         )
+
+
+def _counts(section: str, part: object, *names: str) -> None:
+    """Each is a whole number of at least 1, or left open."""
+    for name in names:
+        if getattr(part, name) is not None:
+            whole_number(section, name, getattr(part, name), least=1)
 
 
 def _vocabulary_size(pairs: int, joint: bool) -> int:
@@ -100,13 +124,15 @@ def _vocabulary_size(pairs: int, joint: bool) -> int:
     return 2 * each if joint else each
 
 
-def _batch_tokens(pairs: int) -> int:
-    return 1024 if pairs < 10000 else 2048 if pairs < 100000 else 4096
+def _batch_tokens(pairs: int, words: float) -> int:
+    """About 60 sentences of little data, 180 of more, 360 of much, at two tokens a word."""
+    sentences = 60 if pairs < 10000 else 180 if pairs < 200000 else 360
+    return max(512, min(16384, round(2 * words * sentences / 256) * 256))
 
 
 def _epochs(pairs: int) -> int:
     """Less data is read more often: about as many pairs in all, within bounds."""
-    return max(5, min(100, round(1_800_000 / pairs)))
+    return max(5, min(100, round(1_100_000 / pairs)))
 
 
 ARTICLE = Recipe(
@@ -119,6 +145,7 @@ ARTICLE = Recipe(
         decoder=1024,
         order="bahdanau",
         attention=1024,
+        tie="none",
         dropout=0.0,
     ),
     training=TrainingRecipe(

@@ -35,7 +35,8 @@ class Setup:
 
 def set_up(train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Setup:
     """A pure function of what it is given: the same pairs, recipe and seed give the same start."""
-    recipe = recipe.fitted(len(train), shared_letters(train))
+    words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
+    recipe = recipe.fitted(len(train), words, shared_letters(train))
     vocabularies = learn_vocabularies(train, recipe.vocabulary)
     training = recipe.training
     variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop)

@@ -1,0 +1,175 @@
+"""The translator on the CPU beside its peers, in one run: training, translating, and the article's recipe.
+
+    python benchmarks/cpu_training.py --multi30k FOLDER --marathi TRAIN.tsv [--only PART ...] [--rounds 3] [--json FILE]
+
+- training: Multi30k en→de, joint 8k subwords, bi-GRU 256 + GRU 512, embeddings 256, additive with input feeding, 64
+  sentences a batch: real target tokens a second of JoeyNMT 2.3, OpenNMT-py 3.5 and this project, which is also measured
+  without bf16, and without batching by length, to show what each brings.
+- translation: the same model, beam 5, 1,014 sentences of 16 forced steps, 64 a batch: sentences a second.
+- article: `--recipe article` on an English–Marathi table beside the per-step loop that tutorials teach, padded to the
+  longest sentence.
+
+Every side runs in a process of its own, from identical files of subwords; sides alternate, and medians are told. Peers
+live in environments of their own under benchmarks/.peers, made on first use. The machine should be idle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from peers.environments import measure
+
+from regard.text.normal import tidy
+from regard.text.vocabulary import SPECIAL, WORD_BEGINS, learn_subwords
+
+Measure = Callable[[], dict[str, Any]]
+PARTS = ("training", "translation", "article")
+
+
+def subword_files(multi30k: Path, folder: Path) -> None:
+    """The same pieces for every system, joined by blanks; the mark of a blank is written ▁."""
+    texts = {
+        f"{part}.{side}": [tidy(line) for line in _lines(multi30k / f"{name}.{language}.gz")]
+        for part, name in (("train", "train"), ("dev", "val"))
+        for side, language in (("src", "en"), ("tgt", "de"))
+    }
+    vocabulary = learn_subwords([*texts["train.src"], *texts["train.tgt"]], 8000)
+
+    def shown(token: int) -> str:
+        return vocabulary.name(token).replace(WORD_BEGINS, "▁")
+
+    for name, lines in texts.items():
+        rows = (" ".join(map(shown, tokens)) for tokens in vocabulary.encode_all(lines))
+        (folder / name).write_text("\n".join(rows) + "\n", encoding="utf-8")
+    pieces = [shown(token) for token in range(len(SPECIAL), len(vocabulary))]
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+
+
+def _lines(path: Path) -> list[str]:
+    return gzip.decompress(path.read_bytes()).decode("utf-8").rstrip("\n").split("\n")
+
+
+def ours(*arguments: str) -> Measure:
+    def run() -> dict[str, Any]:
+        command = [sys.executable, "-m", "peers.regard_side", *arguments]
+        here = str(Path(__file__).parent)
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-4000:]}")
+        report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return report
+
+    return run
+
+
+def training(folder: str, threads: str, updates: str) -> dict[str, Measure]:
+    common = ("train", "--folder", folder, "--updates", updates, "--warmup", "10", "--threads", threads)
+    return {
+        "JoeyNMT": lambda: measure("joeynmt", *common),
+        "OpenNMT-py": lambda: measure("opennmt", *common),
+        "Regard, fp32, random batches": ours(*common, "--precision", "fp32", "--batches", "random"),
+        "Regard, fp32": ours(*common, "--precision", "fp32"),
+        "Regard, bf16": ours(*common, "--precision", "bf16"),
+    }
+
+
+def translation(folder: str, threads: str) -> dict[str, Measure]:
+    common = ("translate", "--folder", folder, "--beam", "5", "--batch", "64", "--steps", "16", "--threads", threads)
+    return {
+        "JoeyNMT": lambda: measure("joeynmt", *common),
+        "OpenNMT-py": lambda: measure("opennmt", *common),
+        "Regard, fp32": ours(*common, "--precision", "fp32"),
+        "Regard, bf16": ours(*common, "--precision", "bf16"),
+    }
+
+
+def article(table: Path, threads: str) -> dict[str, Measure]:
+    def child(code: str) -> Measure:
+        def run() -> dict[str, Any]:
+            here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+            done = subprocess.run(
+                [sys.executable, "-c", f"import json; from pathlib import Path; {code}"],
+                env=here, capture_output=True, text=True,
+            )  # fmt: skip
+            if done.returncode:
+                raise RuntimeError(done.stderr[-4000:])
+            report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+            return report
+
+        return run
+
+    tutorial = (
+        f"from peers.tutorial_loop import measure; print(json.dumps(measure(Path({str(table)!r}), 8, 1, {threads})))"
+    )
+    own = "from peers.regard_side import article; print(json.dumps(article(Path({!r}), 60, 5, {!r}, {})))"
+    return {
+        "tutorial's loop": child(tutorial),
+        "Regard, fp32": child(own.format(str(table), "fp32", threads)),
+        "Regard, bf16": child(own.format(str(table), "bf16", threads)),
+    }
+
+
+def compare(part: str, sides: dict[str, Measure], unit: str, rounds: int) -> dict[str, Any]:
+    """All sides in turn, several times; the medians, and each by the first side's."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    padding: dict[str, float] = {}
+    for _ in range(rounds):
+        for name, run in sides.items():
+            report = run()
+            found[name].append(report[f"{unit}_per_second"])
+            if "padded_tokens" in report:
+                padding[name] = report["tokens"] / report["padded_tokens"]
+            print(f"  {part}: {name}: {found[name][-1]:,.1f} {unit}/s", file=sys.stderr, flush=True)
+    medians = {name: statistics.median(values) for name, values in found.items()}
+    first = next(iter(medians.values()))
+    print(f"\n{part}, {unit} a second, median of {rounds}")
+    for name, median in medians.items():
+        spread = f"{min(found[name]):,.0f} … {max(found[name]):,.0f}"
+        real = f"   {100 * padding[name]:.0f} % of target positions real" if name in padding else ""
+        print(f"  {name:30} {median:10,.1f}   × {median / first:.2f}   ({spread}){real}")
+    return {"part": part, "unit": unit, "medians": medians, "all": found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--multi30k", type=Path, help="holds train.en.gz, train.de.gz, val.en.gz, val.de.gz")
+    parser.add_argument("--marathi", type=Path, help="a table of English–Marathi pairs")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.multi30k is None and {"training", "translation"} & set(options.only):
+        parser.error("--multi30k: needed for training and translation")
+    if options.marathi is None and "article" in options.only:
+        parser.error("--marathi: needed for article")
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {options.threads} threads")
+    threads, results = str(options.threads), []
+    with tempfile.TemporaryDirectory() as folder:
+        if options.multi30k is not None:
+            subword_files(options.multi30k, Path(folder))
+        if "training" in options.only:
+            sides = training(folder, threads, str(options.updates))
+            results.append(compare("training", sides, "tokens", options.rounds))
+        if "translation" in options.only:
+            results.append(compare("translation", translation(folder, threads), "sentences", options.rounds))
+        if "article" in options.only:
+            results.append(compare("article", article(options.marathi, threads), "tokens", options.rounds))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The grid: every word, columns under their heads, lines within the width."""
+
+import re
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from regard.look.terminal import END, bar, grid
+from regard.look.trace import Span, Trace
+from tests.look.test_trace import drawn
+
+LATIN = "The old man is reading a newspaper in the garden.", "Le vieil homme lit un journal dans le jardin."
+MIXED = "The old man is reading a newspaper.", "म्हातारा माणूस वर्तमानपत्र वाचत आहे."
+WIDE = "I drink 咖啡 ☕ now.", "我 现在 喝 咖啡。"
+
+
+def trace(source: str, target: str) -> Trace:
+    """Pieces are the words, and the end token."""
+    sides = []
+    for text in (source, target):
+        words = [Span(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", text)]
+        sides.append([*words, Span("", len(text), len(text))])
+    return Trace(source, target, *sides, drawn(len(sides[1]), len(sides[0])))
+
+
+def parts(text: str) -> list[list[str]]:
+    return [part.split("\n") for part in text.split("\n\n")]
+
+
+@pytest.mark.parametrize(("source", "target"), [LATIN, MIXED, WIDE])
+@pytest.mark.parametrize("width", [30, 60, 80, 1000])
+def test_every_word_within_the_width(source: str, target: str, width: int) -> None:
+    found = parts(grid(trace(source, target), width))
+    heads = [word for part in found for word in part[0].split()]
+    assert heads == [*source.split(), END]
+    for part in found:
+        assert [line.split()[0] for line in part[1:]] == [*target.split(), END]
+        assert all(cell_len(line) <= width for line in part)
+        assert len({cell_len(line) for line in part}) == 1  # heads and cells end at the same place
+
+
+@pytest.mark.parametrize("width", [1, 10])
+def test_a_column_a_part_where_there_is_no_room(width: int) -> None:
+    source, target = LATIN
+    found = parts(grid(trace(source, target), width))
+    assert [part[0].strip() for part in found] == [*source.split(), END]
+
+
+def test_wide_terminals_hold_all_in_one_part() -> None:
+    assert len(parts(grid(trace(*LATIN), 1000))) == 1
+    assert len(parts(grid(trace(*LATIN), 60))) > 1
+
+
+def test_columns_stand_under_their_heads() -> None:
+    """In letters of one cell: each number ends where its head ends."""
+    source, target = LATIN
+    for part in parts(grid(trace(source, target), 60)):
+        ends = [found.end() for found in re.finditer(r"\S+", part[0])]
+        for line in part[1:]:
+            assert [found.end() for found in re.finditer(r"\d\.\d\d", line)] == ends
+
+
+def test_the_numbers_are_the_weights() -> None:
+    given = trace(*LATIN)
+    (part,) = parts(grid(given, 1000))
+    numbers = [[float(number) for number in re.findall(r"\d\.\d\d", line)] for line in part[1:]]
+    np.testing.assert_allclose(numbers, given.weights, atol=0.0051)
+    bars = [[found[0] for found in re.findall(r"[ ▁▂▃▄▅▆▇█] \d\.\d\d", line)] for line in part[1:]]
+    assert bars == [[bar(weight) for weight in row] for row in given.weights.tolist()]
+
+
+def test_bars_grow_with_the_weight() -> None:
+    assert [bar(weight / 8) for weight in range(9)] == list(" ▁▂▃▄▅▆▇█")
+    assert bar(-0.1) == " " and bar(1.2) == "█" and bar(0.0) == " "
+
+
+def test_the_terminals_width_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    assert grid(trace(*LATIN)) == grid(trace(*LATIN), 50)
+
+
+def test_next_to_nothing() -> None:
+    assert grid(trace("", ""), 80) == f"        {END}\n{END}  █ 1.00"

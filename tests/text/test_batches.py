@@ -1,0 +1,107 @@
+"""Batches: every example once, within the limits, with little padding; the fields that models train on."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.text.batches import Batch, arrange, padded
+from regard.text.examples import Example
+from regard.text.vocabulary import END, PAD, START
+
+
+def example(source: int, target: int) -> Example:
+    return Example(list(range(3, 3 + source)), list(range(50, 50 + target)))
+
+
+lengths = st.integers(0, 20)
+drawn = st.lists(st.builds(example, lengths, lengths), min_size=1, max_size=60)
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn, st.integers(1, 12), st.integers(1, 120), st.integers(0, 9), st.integers(0, 9))
+def test_every_example_once_within_the_limits(
+    examples: list[Example], sentences: int, tokens: int, seed: int, epoch: int
+) -> None:
+    batches = arrange(examples, sentences, tokens, seed, epoch)
+    assert sorted(index for batch in batches for index in batch) == list(range(len(examples)))
+    for indices in batches:
+        batch = Batch.of([examples[index] for index in indices])
+        assert 1 <= len(indices) <= sentences
+        assert len(indices) == 1 or max(batch.source.numel(), batch.target.numel()) <= tokens
+
+
+def test_batches_are_as_full_as_the_limits_allow() -> None:
+    examples = [example(4, 4)] * 100
+    assert [len(batch) for batch in arrange(examples, 10, 10**9, 1, 1)] == [10] * 10
+    assert sorted(len(batch) for batch in arrange(examples, 10**9, 5 * 30, 1, 1)) == [10, 30, 30, 30]
+
+
+def test_a_long_one_is_by_itself() -> None:
+    batches = arrange([example(2, 2), example(2, 2), example(40, 40)], 10, 20, 1, 1)
+    assert [2] in batches and len(batches) == 2
+
+
+def test_no_examples_are_no_batches() -> None:
+    assert arrange([], 10, 100, 1, 1) == []
+
+
+def _mixed(count: int = 600) -> list[Example]:
+    numbers = torch.randint(1, 25, (count, 2)).tolist()
+    return [example(source, source // 2 + target // 4 + 1) for source, target in numbers]
+
+
+def test_seed_and_epoch_fix_them() -> None:
+    examples = _mixed()
+    first = arrange(examples, 16, 400, seed=1, epoch=1)
+    assert arrange(examples, 16, 400, seed=1, epoch=1) == first
+    for seed, epoch in ((1, 2), (2, 1)):
+        other = arrange(examples, 16, 400, seed, epoch)
+        assert other != first
+        assert {frozenset(batch) for batch in other} != {frozenset(batch) for batch in first}  # others meet
+
+
+def test_batches_come_in_no_order_of_length() -> None:
+    examples = _mixed()
+    longest = [max(len(examples[i].target) for i in batch) for batch in arrange(examples, 16, 10**9, 1, 1)]
+    assert longest != sorted(longest) and longest != sorted(longest, reverse=True)
+
+
+def test_there_is_little_padding() -> None:
+    examples = _mixed()
+    batches = [Batch.of([examples[i] for i in batch]) for batch in arrange(examples, 16, 10**9, 1, 1)]
+    target = sum(batch.target.numel() for batch in batches)
+    assert sum(batch.tokens for batch in batches) / target > 0.9
+    source = sum(batch.source.numel() for batch in batches)
+    assert sum(int(batch.lengths.sum()) for batch in batches) / source > 0.75
+
+
+def test_the_fields_of_a_batch() -> None:
+    batch = Batch.of([Example([5, 6, 7], [8]), Example([9], [10, 11, 12]), Example([], [])])
+    assert batch.source.tolist() == [[5, 6, 7, END], [9, END, PAD, PAD], [END, PAD, PAD, PAD]]
+    assert batch.lengths.tolist() == [4, 2, 1]
+    assert batch.target.tolist() == [[START, 8, PAD, PAD], [START, 10, 11, 12], [START, PAD, PAD, PAD]]
+    assert batch.expected.tolist() == [[8, END, PAD, PAD], [10, 11, 12, END], [END, PAD, PAD, PAD]]
+    assert batch.real.tolist() == [0, 1, 4, 5, 6, 7, 8]
+    assert batch.tokens == 7
+    assert batch.source.dtype == batch.target.dtype == batch.lengths.dtype == torch.int64
+
+
+@settings(max_examples=50, deadline=None)
+@given(drawn)
+def test_real_places_hold_all_tokens(examples: list[Example]) -> None:
+    batch = Batch.of(examples)
+    wanted = [token for one in examples for token in (*one.target, END)]
+    assert batch.expected.flatten()[batch.real].tolist() == wanted
+    assert batch.tokens == len(wanted)
+    fed = [token for one in examples for token in (START, *one.target)]
+    assert batch.target.flatten()[batch.real].tolist() == fed
+    for row, length, one in zip(batch.source, batch.lengths, examples, strict=True):
+        assert row[:length].tolist() == [*one.source, END] and (row[length:] == PAD).all()
+
+
+@pytest.mark.parametrize("rows", [[[1, 2], [3]], [[], [4]]])
+def test_padded(rows: list[list[int]]) -> None:
+    table = padded(rows).tolist()
+    longest = max(map(len, rows))
+    assert table == [row + [PAD] * (longest - len(row)) for row in rows]

@@ -1,0 +1,105 @@
+"""What resuming needs comes back exactly."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from regard.training import checkpoint
+from regard.training.checkpoint import FILE, Progress
+from regard.training.plan import Plan
+
+
+class Tied(nn.Module):
+    """A parameter under two names, as in a model whose output layer is its embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.second = nn.Linear(3, 4, bias=False)
+        self.second.weight = self.first.weight
+
+
+def run(updates: int) -> tuple[Tied, dict[str, Tensor], torch.optim.Optimizer]:
+    model = Tied()
+    optimizer = torch.optim.Adam(model.parameters(), 0.01, betas=(0.9, 0.98), fused=True)
+    for _ in range(updates):
+        step(model, optimizer)
+    average = {name: torch.randn_like(tensor) for name, tensor in model.named_parameters()}
+    return model, average, optimizer
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    inputs = torch.randn(5, 3)
+    optimizer.zero_grad()
+    (model.first(inputs) * model.second(inputs)).square().sum().backward()  # type: ignore[operator]
+    optimizer.step()
+
+
+def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    plan = Plan(100, (50, 100), 7)
+    progress = Progress(3, 1, 2, 41.5, 2, 1, 12.25, plan.as_dict(), 77, -3.5, "the time is up", {"chrf": [1.0, "दोन"]})
+    model, average, optimizer = run(3)
+    checkpoint.write(tmp_path / "training", model, average, optimizer, progress)
+    drawn = torch.rand(9)
+    step(model, optimizer)
+
+    other, other_average, other_optimizer = run(0)
+    torch.manual_seed(12345)
+    found = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
+    assert asdict(found) | {"plan": None} == asdict(progress) | {"plan": None}
+    assert found.planned == plan
+    assert checkpoint.peek(tmp_path / "training") == found
+    assert all(average[name].equal(other_average[name]) for name in average)
+    assert torch.rand(9).equal(drawn), "the random numbers go on where they stopped"
+    step(other, other_optimizer)
+    ours, theirs = optimizer.state_dict()["state"], other_optimizer.state_dict()["state"]
+    assert ours.keys() == theirs.keys() and len(ours) == 2
+    for number, moments in ours.items():
+        assert all(value.equal(theirs[number][key]) for key, value in moments.items())
+    assert all(a.equal(b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+    assert other.second.weight is other.first.weight
+
+
+def test_a_run_that_has_not_begun_comes_back(tmp_path: Path) -> None:
+    model, average, optimizer = run(0)
+    checkpoint.write(tmp_path / "training", model, average, optimizer, Progress())
+    other, other_average, other_optimizer = run(2)
+    found = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
+    assert found == Progress() and found.planned is None
+    assert other_optimizer.state_dict()["state"] == {}
+    assert all(a.equal(b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+
+
+def test_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        checkpoint.write(tmp_path / "training", *run(1), Progress())
+    assert [file.name for file in (tmp_path / "training").iterdir()] == [FILE]
+
+
+def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"nothing to resume: it has no training/{FILE}"):
+        checkpoint.read(tmp_path / "training", *run(0))
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "noise", "no progress", "other progress", "other tensors"])
+def test_a_damaged_file_is_one_clear_error(damage: str, tmp_path: Path) -> None:
+    file = tmp_path / "training" / FILE
+    checkpoint.write(file.parent, *run(1), Progress())
+    whole = file.read_bytes()
+    if damage == "no progress":
+        save_file({"weights/first.weight": torch.zeros(4, 3)}, file)
+    elif damage == "other progress":
+        save_file({"weights/first.weight": torch.zeros(4, 3)}, file, {"progress": '{"updates": 3}'})
+    elif damage == "other tensors":
+        save_file({"weights/first.weight": torch.zeros(4, 3)}, file, {"progress": "{}"})
+    else:
+        file.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "noise": b"\xff" * 200}[damage])
+    with pytest.raises(ValueError, match="damaged") as error:
+        checkpoint.read(file.parent, *run(0))
+    assert FILE in str(error.value) and "\n" not in str(error.value)

@@ -1,0 +1,95 @@
+"""The plan of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.training.plan import TRIAL, Plan, by_clock, by_epochs
+from regard.training.recipe import TrainingRecipe
+
+RECIPE = TrainingRecipe(
+    epochs=3, learning_rate=0.01, warmup=10, decay="cosine", validations=5, scheduled_sampling=0.5, patience=0
+)
+
+
+def test_the_learning_rate_rises_in_a_line_and_falls_along_torchs_cosine() -> None:
+    plan = Plan.of(200, RECIPE)
+    rates = [plan.learning_rate(update, RECIPE) for update in range(200)]
+    assert rates[:10] == pytest.approx([0.001 * (update + 1) for update in range(10)])
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.01)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=190, eta_min=0.0001)
+    for rate in rates[10:]:
+        assert rate == pytest.approx(falling.get_last_lr()[0])
+        optimizer.step()
+        falling.step()
+    assert rates[-1] < 0.0002
+
+
+def test_without_decay_it_stays() -> None:
+    recipe = replace(RECIPE, decay="none")
+    plan = Plan.of(100, recipe)
+    assert plan.learning_rate(0, recipe) == pytest.approx(0.001)
+    assert {plan.learning_rate(update, recipe) for update in range(9, 100)} == {0.01}
+
+
+@given(updates=st.integers(1, 5000), validations=st.integers(0, 60), warmup=st.integers(0, 10000), decay=st.booleans())
+def test_every_plan_is_sound(updates: int, validations: int, warmup: int, decay: bool) -> None:
+    recipe = replace(RECIPE, validations=validations, warmup=warmup, decay="cosine" if decay else "none")
+    plan = Plan.of(updates, recipe)
+    assert plan.updates == updates and plan.validations[-1] == updates
+    assert list(plan.validations) == sorted(set(plan.validations)) and plan.validations[0] >= 1
+    assert len(plan.validations) == max(1, min(validations, updates))
+    rates = [plan.learning_rate(update, recipe) for update in range(updates)]
+    assert all(0 < rate <= recipe.learning_rate for rate in rates)
+    peak = rates.index(max(rates))
+    assert rates[: peak + 1] == sorted(rates[: peak + 1]) and rates[peak:] == sorted(rates[peak:], reverse=True)
+    shares = [plan.sampling(update, recipe) for update in range(updates)]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] <= recipe.scheduled_sampling
+    assert Plan.from_dict(plan.as_dict()) == plan
+
+
+def test_validations_stand_at_equal_distances() -> None:
+    assert Plan.of(100, RECIPE).validations == (20, 40, 60, 80, 100)
+
+
+def test_epochs_times_batches() -> None:
+    assert by_epochs(RECIPE, 7).updates == 21
+    assert by_epochs(replace(RECIPE, epochs=1), 1) == Plan(1, (1,), 0)
+
+
+def test_sampling_begins_after_a_tenth_and_reaches_its_share() -> None:
+    plan = Plan.of(1000, RECIPE)
+    assert plan.sampling(99, RECIPE) == 0 and plan.sampling(110, RECIPE) > 0
+    assert plan.sampling(1000, RECIPE) == pytest.approx(0.5)
+
+
+@given(
+    seconds=st.floats(-100, 1e5),
+    an_update=st.floats(1e-5, 20),
+    a_validation=st.floats(0, 500),
+    validations=st.integers(0, 100),
+)
+def test_a_plan_by_the_clock_keeps_within_its_seconds(
+    seconds: float, an_update: float, a_validation: float, validations: int
+) -> None:
+    """Unless even the updates already done, and one validation, do not fit."""
+    recipe = replace(RECIPE, validations=validations)
+    plan = by_clock(recipe, seconds, an_update, a_validation)
+    assert plan.validations[-1] == plan.updates >= TRIAL
+    assert list(plan.validations) == sorted(set(plan.validations))
+    assert len(plan.validations) <= max(1, validations)
+    planned = plan.updates * an_update + len(plan.validations) * a_validation
+    assert planned <= seconds or plan.updates == TRIAL
+    # Validations take a fifth at most, unless it is the one that must be.
+    assert len(plan.validations) == 1 or len(plan.validations) * a_validation <= 0.2 * seconds
+
+
+def test_a_plan_by_the_clock_uses_its_seconds() -> None:
+    plan = by_clock(RECIPE, 100.0, 0.01, 0.5)
+    assert 90 < plan.updates * 0.01 + len(plan.validations) * 0.5 <= 100
+    assert len(plan.validations) == 5

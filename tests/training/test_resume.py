@@ -1,0 +1,218 @@
+"""A run that was broken off goes on as if it had not been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import regard
+from regard.training import loop as loops
+from regard.training import progress as reports
+from regard.training.train import train
+from regard.translator import Translator
+from tests.training import toy
+
+DRAWS: dict[str, Any] = {"training.epochs": 4, "training.average": 0.9, "training.scheduled_sampling": 0.3}
+"""16 updates, validated after 4, 8, 12 and 16; dropout and sampling draw random numbers, the average is taken at 8"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def every_update_is_told() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports, "LOGGED", 1)
+        yield
+
+
+def run(out: Path, pairs: Any = toy.PAIRS, settings: dict[str, Any] | None = None, **options: Any) -> Translator:
+    return train(pairs, out, settings=toy.TINY | DRAWS | (settings or {}), device="cpu", **options)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never broken off."""
+    out = tmp_path_factory.mktemp("resume") / "whole"
+    run(out)
+    return out
+
+
+def same(ours: Path, theirs: Path) -> None:
+    """Weights, averages, moments and random numbers, bit for bit; and the scores."""
+    assert toy.differing(toy.weights(ours), toy.weights(theirs)) == []
+    assert toy.differing(toy.last(ours), toy.last(theirs)) == []
+    cards = [regard.load(folder).card for folder in (ours, theirs)]
+    assert cards[0]["scores"] == cards[1]["scores"] and cards[0]["ended"] == cards[1]["ended"]
+
+
+def told(folder: Path) -> list[tuple[Any, ...]]:
+    """What the log says about updates and validations, times left out."""
+    return [
+        (entry["kind"], entry["update"], entry.get("chrf"), entry.get("best"))
+        for entry in toy.log(folder)
+        if entry["kind"] in ("update", "validation", "end")
+    ]
+
+
+@pytest.mark.parametrize("update", [1, 2, 4, 7, 8, 12, 15, 16])
+def test_an_interruption_changes_nothing(update: int, whole: Path, tmp_path: Path) -> None:
+    screen = toy.Watcher(interrupt_at=update)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", screen=screen)
+    assert "interrupted: what was learned so far is kept; go on with --resume" in screen.text
+    regard.load(tmp_path / "m").translate("The boy sees a mango.")
+    torch.manual_seed(77)
+    run(tmp_path / "m", resume=True)
+    same(tmp_path / "m", whole)
+    assert told(tmp_path / "m") == told(whole)
+
+
+@pytest.mark.parametrize("update", [4, 8, 16])
+def test_an_interrupted_validation_is_made_up_for(
+    update: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = loops.validate, [0]
+
+    def interrupted(*given: Any) -> Any:
+        calls[0] += 4
+        found = real(*given)
+        if calls[0] == update:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(loops, "validate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m")
+    regard.load(tmp_path / "m").translate("The boy sees a mango.")
+    run(tmp_path / "m", resume=True)
+    same(tmp_path / "m", whole)
+    assert told(tmp_path / "m") == told(whole)
+
+
+@pytest.mark.parametrize("text", ["plan:", "update 4:", "update 16:", "done after", "dev  BLEU"])
+def test_an_interruption_between_updates_changes_nothing(text: str, whole: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", screen=toy.Watcher(interrupt_on=text))
+    run(tmp_path / "m", resume=True)
+    same(tmp_path / "m", whole)
+
+
+def test_many_interruptions_change_nothing(whole: Path, tmp_path: Path) -> None:
+    begun, broken = False, 0
+    while broken < 30:
+        try:
+            run(tmp_path / "m", resume=begun, screen=toy.Watcher(interrupt_at=3))
+            break
+        except KeyboardInterrupt:
+            begun, broken = True, broken + 1
+    assert 4 <= broken <= 8, "each start gets on"
+    same(tmp_path / "m", whole)
+
+
+@pytest.mark.parametrize("update", [5, 13])
+def test_reinforce_goes_on_with_its_baseline(update: int, tmp_path: Path) -> None:
+    settings = {"model.normalizer": "hard", "model.estimator": "reinforce"}
+    run(tmp_path / "whole", settings=settings)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", settings=settings, screen=toy.Watcher(interrupt_at=update))
+    run(tmp_path / "m", resume=True)
+    same(tmp_path / "m", tmp_path / "whole")
+
+
+def test_a_run_by_the_clock_goes_on_within_its_plan(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", minutes=0.05, screen=toy.Watcher(interrupt_at=30))
+    plan = next(entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan")
+    run(tmp_path / "m", minutes=0.05, resume=True)
+    entries = toy.log(tmp_path / "m")
+    assert [entry for entry in entries if entry["kind"] == "plan"] == [plan]
+    assert entries[-1]["kind"] == "end" and entries[-1]["update"] <= plan["updates"]
+
+
+def test_a_finished_run_is_just_returned(whole: Path, tmp_path: Path) -> None:
+    before = {file: file.read_bytes() for file in sorted(whole.rglob("*")) if file.is_file()}
+    found = run(whole, resume=True)
+    assert isinstance(found, Translator) and found.card["ended"] == "done"
+    assert before == {file: file.read_bytes() for file in sorted(whole.rglob("*")) if file.is_file()}
+
+
+def test_resume_begins_where_nothing_is(whole: Path, tmp_path: Path) -> None:
+    run(tmp_path / "m", resume=True)
+    same(tmp_path / "m", whole)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"pairs": toy.PAIRS[:-1]}, "data"),
+        ({"pairs": toy.PAIRS[::-1]}, "data"),
+        ({"reverse": True}, "data"),
+        ({"seed": 2}, "seed"),
+        ({"dev": toy.PAIRS[:9]}, "dev"),
+    ],
+)
+def test_resuming_with_something_else_is_refused(other: dict[str, Any], named: str, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", screen=toy.Watcher(interrupt_at=3))
+    before = toy.last(tmp_path / "m")
+    with pytest.raises(ValueError, match=named) as error:
+        run(tmp_path / "m", resume=True, **other)
+    assert "\n" not in str(error.value)
+    assert toy.differing(toy.last(tmp_path / "m"), before) == []
+
+
+def test_other_settings_are_not_dropped_in_silence(tmp_path: Path) -> None:
+    """A run is resumed with its own recipe: whoever asks for another must hear of it."""
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", screen=toy.Watcher(interrupt_at=3))
+    screen = toy.Watcher()
+    try:
+        run(tmp_path / "m", resume=True, settings={"training.epochs": 9}, screen=screen)
+    except ValueError as error:
+        assert "training.epochs" in str(error) or "recipe" in str(error)
+    else:
+        assert "recipe" in screen.text or "training.epochs" in screen.text
+
+
+def test_without_its_training_folder_there_is_nothing_to_resume(tmp_path: Path) -> None:
+    run(tmp_path / "m", settings={"training.epochs": 1})
+    (tmp_path / "m" / "training" / "last.safetensors").unlink()
+    (tmp_path / "m" / "training").rmdir()
+    regard.load(tmp_path / "m").translate("Sita sees a house.")
+    with pytest.raises(ValueError, match=r"nothing to resume: it has no training/last\.safetensors"):
+        run(tmp_path / "m", resume=True)
+
+
+def test_a_damaged_checkpoint_is_one_clear_error(tmp_path: Path) -> None:
+    run(tmp_path / "m", settings={"training.epochs": 1})
+    file = tmp_path / "m" / "training" / "last.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(ValueError, match="damaged") as error:
+        run(tmp_path / "m", resume=True)
+    assert "last.safetensors" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_checkpoint_by_the_clock_is_as_good_as_any(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written after every update, and the process gone without a word after the eleventh."""
+    monkeypatch.setattr(loops, "CHECKPOINT_SECONDS", 0.0)
+    real = loops.Loop._update
+
+    class GoneError(BaseException):
+        pass
+
+    def gone(loop: loops.Loop, batch: Any) -> None:
+        if loop.progress.update == 11:
+            raise GoneError
+        real(loop, batch)
+
+    monkeypatch.setattr(loops.Loop, "_update", gone)
+    with pytest.raises(GoneError):
+        run(tmp_path / "m")
+    monkeypatch.setattr(loops.Loop, "_update", real)
+    run(tmp_path / "m", resume=True)
+    same(tmp_path / "m", whole)
+    assert told(tmp_path / "m") == told(whole)
