@@ -17,7 +17,7 @@ from regard.core.observe import answer
 from regard.core.patterns import Full
 from regard.core.plan import choose
 from regard.core.result import Result
-from regard.core.scores import Remembered, wide
+from regard.core.scores import Additive, Remembered, wide
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,21 @@ class Memory:
                 f"query: expected {wanted} features for {self.owner.score.title}, got {checks.shape(query)}"
             )
         checks.common_leading(query=query, key=self.key)
-        found = single.read(query, self._wide_key, self.value, self.owner.score, normalizer, self._padding)
+        exponentials = None if torch.is_grad_enabled() or self.key.is_cuda else self._exponentials
+        found = single.read(
+            query, self._wide_key, self.value, self.owner.score, normalizer, self._padding, exponentials
+        )
         return found if weights else replace(found, weights=None)
 
     @cached_property
     def _wide_key(self) -> Tensor:
         """k' in float32 or better: once, not at every step."""
         return wide(self.key)
+
+    @cached_property
+    def _exponentials(self) -> Tensor | None:
+        """e^{2k'} of an additive score, where many reads without gradient will use it."""
+        return single.exponentials(self._wide_key) if isinstance(self.owner.score, Additive) else None
 
     @cached_property
     def _padding(self) -> Tensor | None:

@@ -18,6 +18,8 @@ from regard.core.scores import AdditiveTerms, Bilinear, Score, wide
 
 HIDDEN = -1e30
 """The energy of padding: finite, so that a row of nothing but padding has finite gradients."""
+REACH = 20.0
+"""up to which e^{2q} e^{2k} stays within float32"""
 
 
 def suits(score: Score, normalizer: Normalizer, full: bool, dropout: float) -> bool:
@@ -26,27 +28,57 @@ def suits(score: Score, normalizer: Normalizer, full: bool, dropout: float) -> b
 
 
 def read(
-    query: Tensor, key: Tensor, value: Tensor, score: Score, normalizer: Normalizer, padding: Tensor | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score,
+    normalizer: Normalizer,
+    padding: Tensor | None,
+    exponentials: Tensor | None,
 ) -> Result:
-    """query [..., 1, Dq]; k' [..., S, D], value [..., S, Dv], padding bool [..., 1, S] out of a memory."""
+    """query [..., 1, Dq]; k' [..., S, D], value [..., S, Dv], padding bool [..., 1, S] out of a memory.
+
+    `exponentials`, e^{2k'}, may be given where no gradient is wanted. Keys that several queries share, [B, 1, S, D] for
+    queries [B, k, 1, Dq], are read by all of them at once.
+    """
     assert isinstance(normalizer, Entmax)
+    shared = query.dim() > 2 and key.dim() == query.dim() and key.shape[-3] == 1
+    if shared:
+        query = query.transpose(-3, -2)  # [..., 1, k, Dq]
     terms = score.terms(query, key)
     assert terms is not None
-    energies = _energies(terms)  # [..., 1, S]
+    with torch.autocast(query.device.type, enabled=False):  # energies stay in float32
+        energies = _energies(terms, exponentials)  # [..., T, S]
     if padding is not None:
         energies = energies.masked_fill(padding, HIDDEN)
     weights = _normalized(energies, normalizer)
     if padding is not None:
         weights = weights.masked_fill(padding, 0)
-    return Result(weights.to(value.dtype) @ value, weights=weights)
+    context = weights.to(value.dtype) @ value  # [..., T, Dv]
+    if shared:
+        weights, context = weights.transpose(-3, -2), context.transpose(-3, -2)
+    return Result(context, weights=weights)
 
 
-def _energies(terms: Bilinear | AdditiveTerms) -> Tensor:
-    """As `energies_of`, with the sum over features as a product of matrices."""
+def exponentials(key: Tensor) -> Tensor | None:
+    """e^{2k'}, if within reach."""
+    return (2 * key).exp() if key.numel() and bool(key.abs().max() <= REACH) else None
+
+
+def _energies(terms: Bilinear | AdditiveTerms, exponentials: Tensor | None) -> Tensor:
+    """As `energies_of`, with the sum over features as a product of matrices.
+
+    Exponentials of the keys make Σ v tanh(q + k) = Σ v − 2 Σ v / (e^{2q} e^{2k} + 1): no tanh for each pair.
+    """
+    query, key = wide(terms.query), wide(terms.key)
     if isinstance(terms, Bilinear):
-        return wide(terms.query) @ wide(terms.key).mT * terms.scale
-    pairs = torch.tanh(wide(terms.key) + wide(terms.query))  # [..., S, H]
-    return (pairs @ wide(terms.vector)[..., :, None]).mT  # [..., 1, S]
+        return query @ key.mT * terms.scale
+    vector = wide(terms.vector)[..., :, None]
+    if exponentials is not None and bool(query.abs().max() <= REACH):
+        pairs = (2 * query).exp()[..., :, None, :] * exponentials[..., None, :, :]
+        return (vector.sum() - 2 * (pairs.add_(1).reciprocal_() @ vector))[..., 0]
+    pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
+    return (pairs @ vector)[..., 0]
 
 
 def _normalized(energies: Tensor, normalizer: Entmax) -> Tensor:

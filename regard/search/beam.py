@@ -116,8 +116,9 @@ class _Beam:
         scores, places = self._extensions(logits, time)  # [B', 2k]
         parents, tokens = places // logits.shape[-1], places % logits.shape[-1]
         ends = tokens == END
-        kept = self._going_on(scores, ends)  # [B', k] places among the 2k
-        pick = [x.gather(1, kept) for x in (parents, tokens, scores)]
+        going_on = scores.masked_fill(ends, -torch.inf)
+        kept = self._going_on(going_on)  # [B', k] places among the 2k
+        pick = [x.gather(1, kept) for x in (parents, tokens, going_on)]
         self._note(parents, tokens, scores, ends, pick, weights, time)
         going = self._still_going(pick[2], time)
         self._state, self._tokens, self._scores = state.select(pick[0]), pick[1], pick[2]
@@ -128,35 +129,33 @@ class _Beam:
 
     def _extensions(self, logits: Tensor, time: int) -> tuple[Tensor, Tensor]:
         """The 2k best of all hypotheses by all tokens: log-probabilities and places in k · V, [B', 2k]."""
-        logits = logits.float()
-        total = logits.logsumexp(-1)  # [B', k]
-        logits[..., :END] = -torch.inf  # padding and start
+        chances = torch.log_softmax(logits.float(), -1)  # [B', k, V]
+        chances[..., :END] = -torch.inf  # padding and start
         if time < self._least:
-            logits[..., END] = -torch.inf
+            chances[..., END] = -torch.inf
         if self._prefixes is not None:
-            logits = self._forced(logits, time)
-        count = min(2 * self._width, logits.shape[-1])
-        best, tokens = top(logits, count)  # [B', k, 2k]
-        best = best + (self._scores - total)[..., None]
+            chances = self._forced(chances, time)
+        count = min(2 * self._width, chances.shape[-1])
+        best, tokens = top(chances, count)  # [B', k, 2k]
+        best = best + self._scores[..., None]
         hypotheses = torch.arange(best.shape[1], device=best.device)[:, None]
-        places = (hypotheses * logits.shape[-1] + tokens).flatten(1)
-        found = best.flatten(1).topk(count)
+        places = (hypotheses * chances.shape[-1] + tokens).flatten(1)
+        found = best.flatten(1).topk(min(2 * self._width, best.shape[1] * count))
         return found.values, places.gather(1, found.indices)
 
-    def _forced(self, logits: Tensor, time: int) -> Tensor:
+    def _forced(self, chances: Tensor, time: int) -> Tensor:
         assert self._prefixes is not None
         for row, sentence in enumerate(self._sentences.tolist()):
             prefix = self._prefixes[sentence]
             if time < len(prefix):
-                only = torch.full_like(logits[row], -torch.inf)
-                only[:, prefix[time]] = logits[row, :, prefix[time]]
-                logits[row] = only
-        return logits
+                only = torch.full_like(chances[row], -torch.inf)
+                only[:, prefix[time]] = chances[row, :, prefix[time]]
+                chances[row] = only
+        return chances
 
-    def _going_on(self, scores: Tensor, ends: Tensor) -> Tensor:
-        """The first k that do not end; where fewer are possible, impossible ones fill up."""
-        order = torch.argsort((ends | scores.isinf()).byte(), dim=1, stable=True)
-        return order[:, : self._width]
+    def _going_on(self, scores: Tensor) -> Tensor:
+        """The first k that are possible; where there are fewer, impossible ones, of score −inf, fill up."""
+        return torch.argsort(scores.isinf().byte(), dim=1, stable=True)[:, : self._width]
 
     def _note(
         self,
