@@ -94,15 +94,20 @@ class Memory:
             )
         checks.common_leading(query=query, key=self.key)
         exponentials = None if torch.is_grad_enabled() or self.key.is_cuda else self._exponentials
+        query = requests.as_autocast(query)
         found = single.read(
-            query, self._wide_key, self.value, self.owner.score, normalizer, self._padding, exponentials
+            query, self._wide_key, self._ready_value, self.owner.score, normalizer, self._padding, exponentials
         )
         return found if weights else replace(found, weights=None)
 
     @cached_property
     def _wide_key(self) -> Tensor:
-        """k' in float32 or better: once, not at every step."""
-        return wide(self.key)
+        """k' as attention takes it, in float32 or better: once, not at every step."""
+        return wide(requests.as_autocast(self.key))
+
+    @cached_property
+    def _ready_value(self) -> Tensor:
+        return requests.as_autocast(self.value)
 
     @cached_property
     def _exponentials(self) -> Tensor | None:

@@ -100,7 +100,7 @@ def read(
 
     `remembered`: key, value and lengths come out of a Memory: padding is 0 already, and lengths broadcast as they are.
     """
-    query, key, value = _as_autocast(query), _as_autocast(key), _as_autocast(value)
+    query, key, value = as_autocast(query), as_autocast(key), as_autocast(value)
     _check_states(query, key, value, score, pattern)
     leading = checks.common_leading(query=query, key=key, value=value)
     pairs = (*leading, query.shape[-2], key.shape[-2])
@@ -171,7 +171,7 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
     return visible, None if allowed.shape[-2] == 1 else allowed
 
 
-def _as_autocast(x: Tensor) -> Tensor:
+def as_autocast(x: Tensor) -> Tensor:
     """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
     if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
         device = x.device.type

@@ -244,10 +244,11 @@ class Additive(Score):
 def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
     """The energies [..., T, S] of what a score hands to the kernels, in float32 or better."""
     query, key = wide(terms.query), wide(terms.key)
-    if isinstance(terms, Bilinear):
-        return query @ key.mT * terms.scale
-    pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
-    return (pairs * wide(terms.vector)[..., None, None, :]).sum(-1)
+    with torch.autocast(query.device.type, enabled=False):  # which would narrow the product again
+        if isinstance(terms, Bilinear):
+            return query @ key.mT * terms.scale
+        pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
+        return (pairs * wide(terms.vector)[..., None, None, :]).sum(-1)
 
 
 def unit(x: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ class Dropout(nn.Module):
             return states
         if states.is_cuda:
             return nn.functional.dropout(states, self.chance)
-        least = round(self.chance * 256)
+        least = min(255, round(self.chance * 256))
         drawn = torch.empty((states.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
         kept = drawn.view(torch.uint8)[: states.numel()].view(states.shape) >= least
         return states * (kept * (256 / (256 - least))).to(states.dtype)

@@ -22,8 +22,9 @@ class _Notes:
 
     weight: Tensor
     """W [..., out, in], in the dtype of the products"""
-    inputs: list[Tensor] = field(default_factory=list)
-    gradients: list[Tensor] = field(default_factory=list)
+    steps: int = 0
+    passed: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    """of the steps whose gradient has come: (x_t, ∂L/∂y_t)"""
 
 
 class EveryStep:
@@ -55,8 +56,9 @@ class _Anchor(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         notes = ctx.notes
-        weight = torch.cat(notes.gradients, -2).mT @ torch.cat(notes.inputs, -2)  # [..., out, T·N] [..., T·N, in]
-        notes.gradients.clear(), notes.inputs.clear()
+        inputs, gradients = (torch.cat(parts, -2) for parts in zip(*notes.passed.values(), strict=True))
+        weight = gradients.mT @ inputs  # [..., out, T·N] [..., T·N, in]
+        notes.passed.clear()
         return weight.to(ctx.dtype), None
 
 
@@ -64,7 +66,8 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, anchor: Tensor, notes: _Notes) -> Tensor:
         narrow = x.to(notes.weight.dtype)
-        ctx.notes, ctx.dtype = notes, x.dtype
+        ctx.notes, ctx.dtype, ctx.step = notes, x.dtype, notes.steps
+        notes.steps += 1
         ctx.save_for_backward(narrow)
         return narrow @ notes.weight.mT
 
@@ -72,6 +75,5 @@ class _Step(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
         (x,) = ctx.saved_tensors
         gradient = gradient.to(ctx.notes.weight.dtype)
-        ctx.notes.inputs.append(x)
-        ctx.notes.gradients.append(gradient)
+        ctx.notes.passed[ctx.step] = (x, gradient)
         return (gradient @ ctx.notes.weight).to(ctx.dtype), gradient.new_zeros((), dtype=torch.float32), None

@@ -151,7 +151,7 @@ def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_key(key: str, v
 )
 def test_a_value_out_of_its_range_is_refused_before_training(key: str, value: Any) -> None:
     """When the recipe is read, or when the model is built: in words, and not after hours of training."""
-    with pytest.raises(ValueError, match="expected|needs|unknown|must") as error:
+    with pytest.raises(ValueError, match=r"expected|needs|unknown|must") as error:
         set_up(toy.pairs(20), toy.pairs(5), read_recipe("rnn", toy.TINY | {key: value}), 1)
     assert "\n" not in str(error.value) and key.split(".")[1].split("_")[0] in str(error.value)
 
