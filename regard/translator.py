@@ -75,6 +75,8 @@ class Search:
                 raise ValueError(f"{name}: expected a whole number of at least {least}, got {given!r}")
         if self.n_best > self.beam and not self.sample:
             raise ValueError(f"n_best: expected at most the beam's {self.beam}, got {self.n_best}")
+        if self.among is not None and (not isinstance(self.among, int) or self.among < 1):
+            raise ValueError(f"among: expected a whole number of at least 1, got {self.among!r}")
         if not self.temperature > 0:
             raise ValueError(f"temperature: expected a number above 0, got {self.temperature!r}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args, get_origin, get_type_hints
+
 import torch
 from torch import Tensor
 
@@ -28,6 +30,14 @@ def share(name: str, value: object) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 1:
         raise ValueError(f"{name}: expected a number in [0, 1), got {value!r}")
     return float(value)
+
+
+def choices(name: str, options: object) -> None:
+    """Are all fields of a dataclass that are a Literal one of its values?"""
+    for field, kind in get_type_hints(type(options)).items():
+        if get_origin(kind) is Literal and getattr(options, field) not in get_args(kind):
+            known = " or ".join(map(repr, get_args(kind)))
+            raise ValueError(f"{name}: {field}: expected {known}, got {getattr(options, field)!r}")
 
 
 def states(name: str, value: object, features: int | None = None) -> Tensor:

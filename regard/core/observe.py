@@ -57,7 +57,8 @@ class _AdditiveEnergies(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, vector):  # type: ignore[no-untyped-def]
         ctx.save_for_backward(query, key, vector)
-        return AdditiveTile(vector).energies(query, key, Scratch())
+        with torch.autocast(query.device.type, enabled=False):
+            return AdditiveTile(vector).energies(query, key, Scratch())
 
     @staticmethod
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]

@@ -47,19 +47,10 @@ def words(text: str, pieces: list[Span]) -> tuple[list[Span], list[int]]:
     spans: list[Span] = []
     owners: list[int] = []
     for piece in pieces:
-        # A piece that holds a blank's mark alone belongs to the word that begins there.
-        here = (
-            bool(spans)
-            and spans[-1].end
-            and piece.start <= spans[-1].end
-            and " " not in text[spans[-1].end : piece.start]
-        )
-        if piece.text or piece.start < len(text):
-            if not here or text[piece.start - 1 : piece.start] == " ":
-                end = text.find(" ", piece.start)
-                end = len(text) if end < 0 else end
-                spans.append(Span(text[piece.start : end], piece.start, end))
-        else:
-            spans.append(Span("", len(text), len(text)))
+        begin = text.rfind(" ", 0, piece.start) + 1 if piece.text or piece.start < len(text) else len(text)
+        if not spans or spans[-1].start != begin or begin == len(text):
+            end = text.find(" ", begin)
+            end = len(text) if end < 0 else end
+            spans.append(Span(text[begin:end], begin, end))
         owners.append(len(spans) - 1)
     return spans, owners

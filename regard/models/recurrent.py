@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from regard.core.attention import Attention
-from regard.core.checks import share, whole_number
+from regard.core.checks import choices, share, whole_number
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
@@ -70,6 +70,7 @@ class RecurrentOptions:
             whole_number("model", name, getattr(self, name), least=1)
         whole_number("model", "predictive", self.predictive)
         share("model.dropout", self.dropout)
+        choices("model", self)
         parse(self.pattern)
 
 

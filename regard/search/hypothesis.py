@@ -47,8 +47,8 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Length:
-    """How long an output may be for a source of n tokens: at least `least`, at most ratio · n + margin (both without
-    the end token). Learned from the training pairs."""
+    """How long an output may be for a source of n tokens: at least `least`, at most ratio · n + margin tokens, the end
+    token counted; one that has not ended by then is cut off. Learned from the training pairs."""
 
     ratio: float
     margin: float

@@ -76,4 +76,4 @@ def arrange(examples: Sequence[Example], sentences: int, tokens: int, seed: int,
             batches.append([])
             longest = max(len(examples[index].source), len(examples[index].target)) + 1
         batches[-1].append(index)
-    return [batches[place] for place in drawn.permutation(len(batches))]
+    return [batches[place] for place in drawn.permutation(len(batches)) if batches[place]]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.variation import Segmentations, without_stop
 from regard.text.vocabulary import Vocabulary
@@ -105,4 +106,4 @@ class Examples:
         source, target = pair.source, pair.target
         if bare:
             source, target = without_stop(source, target) or (source, target)
-        return source.lower() if lower else source, target
+        return tidy(source.lower()) if lower else source, target

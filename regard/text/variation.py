@@ -22,13 +22,15 @@ class Segmentations:
     def __init__(self, vocabulary: Vocabulary, dropout: float, seed: int, count: int = 8) -> None:
         self.count = 1 if dropout == 0 or vocabulary.words else count
         self._vocabulary, self._dropout, self._seed = vocabulary, dropout, seed
-        self._ranks = {pair: rank for rank, pair in enumerate(vocabulary.merges)} if self.count > 1 else {}
-        self._tokens = vocabulary.tokens if self.count > 1 else {}
+        self._ranks = {pair: rank for rank, pair in enumerate(vocabulary.merges)}
+        self._tokens = vocabulary.tokens
         self._known: dict[tuple[str, int], list[int]] = {}
 
     def __call__(self, chunk: str, number: int) -> list[int]:
         """number < count"""
         found = self._known.get((chunk, number))
+        if found is None and self._vocabulary.words:
+            found = self._known[chunk, number] = self._vocabulary.encode(chunk)
         if found is None:
             drawn = random.Random(f"{self._seed} {number} {chunk}")
             found = self._numbers(self._segment(chunk, drawn, self._dropout if number else 0.0))

@@ -27,6 +27,13 @@ def test_number_0_is_the_vocabularys_own_for_any_text(text: str) -> None:
     assert cut(Segmentations(subwords(), 0.5, seed=1), tidy(text), 0) == subwords().encode(text)
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.text(sorted(set("".join(SIDES))), max_size=40))
+def test_number_0_merges_in_the_order_learned(text: str) -> None:
+    """Letters of the language in any order: many merges are possible, and which comes first matters."""
+    assert cut(Segmentations(subwords(), 0.5, seed=1), tidy(text), 0) == subwords().encode(text)
+
+
 @settings(max_examples=100, deadline=None)
 @given(texts, st.floats(0.01, 0.99), st.integers(0, 7))
 def test_others_are_the_same_text(text: str, dropout: float, number: int) -> None:

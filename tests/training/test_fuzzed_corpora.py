@@ -34,17 +34,22 @@ CHARACTERS = st.characters(exclude_categories=("Cs",))
 WORD = st.one_of(
     st.sampled_from(["a", "b", "the", "boy", "boys", "आंबा", "x.", "?"]),
     st.sampled_from(ODD),
-    st.text(CHARACTERS, min_size=1, max_size=6),
+    st.text(CHARACTERS, min_size=1, max_size=3),
 )
-LONG = st.tuples(st.sampled_from(["a", "ab", "ा", "漢", "."]), st.integers(50, 200))
-"""a token of hundreds of characters"""
-SENTENCE = st.lists(WORD, min_size=0, max_size=6).map(" ".join)
-SIDE = st.one_of(*[SENTENCE] * 8, CHARACTERS, LONG.map(lambda drawn: drawn[0] * drawn[1]))
+LONG = st.tuples(st.sampled_from(["a", "ab", "ा", "漢", "."]), st.integers(20, 80)).map(
+    lambda drawn: drawn[0] * drawn[1]
+)
+"""a token of up to 240 bytes"""
+SENTENCE = st.lists(WORD, max_size=3).map(" ".join)
+SIDE = st.sampled_from([SENTENCE] * 20 + [CHARACTERS] * 4 + [LONG]).flatmap(lambda kind: kind)
 PAIR = st.tuples(SIDE, SIDE)
+PLAIN = [("the boy", "b"), ("a boy", "a b"), ("boys", "x"), ("the", "आंबा"), ("boy?", "x.")]
+"""four sources that are distinct: one more, and there is enough for a dev part"""
 CORPUS = st.one_of(
     st.lists(PAIR, max_size=8),
-    st.lists(PAIR, min_size=6, max_size=30),
-    st.lists(PAIR, min_size=3, max_size=6).map(lambda some: (some * 4)[:20]),
+    st.lists(PAIR, min_size=6, max_size=12),
+    st.lists(PAIR, min_size=1, max_size=6).map(lambda some: (PLAIN + some * 5)[:30]),
+    st.lists(PAIR, min_size=1, max_size=8).map(lambda some: PLAIN + some),
 )
 FORMATS = st.sampled_from(["tsv", "tsv.gz", "jsonl", "translation", "parallel", "txt"])
 TINY = toy.TINY | {

@@ -32,7 +32,8 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, vector, bias, settings):  # type: ignore[no-untyped-def]
-        context, lse = _forward(settings, query, key, value, vector)
+        with torch.autocast(query.device.type, enabled=False):  # states are float32 here, and stay it
+            context, lse = _forward(settings, query, key, value, vector)
         ctx.settings = settings
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, key, value, vector, context, lse)
