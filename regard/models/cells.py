@@ -25,12 +25,16 @@ def recurrence(
 
 
 def step(from_input: Tensor, from_state: Tensor, state: Hidden) -> Hidden:
-    """W_i x + b_i and W_h h + b_h, [N, 3H] or [N, 4H], and the old state → the new state."""
-    if from_input.is_cuda and from_input.dtype == from_state.dtype == state[0].dtype:
-        return _fused(from_input, from_state, state)
+    """W_i x + b_i and W_h h + b_h, [N, 3H] or [N, 4H], and the old state → the new state.
+
+    The products may come in bfloat16; the state stays in its own dtype, float32, so that nothing is lost from step to
+    step.
+    """
+    if from_input.is_cuda:
+        return _fused(from_input.to(state[0].dtype), from_state.to(state[0].dtype), state)
     if len(state) == 1:
         return (cast(Tensor, _GruStep.apply(from_input, from_state, state[0])),)  # type: ignore[no-untyped-call]
-    return _lstm_step(from_input + from_state, state[1])
+    return _lstm_step(from_input.to(state[1].dtype) + from_state, state[1])
 
 
 def _fused(from_input: Tensor, from_state: Tensor, state: Hidden) -> Hidden:
@@ -60,14 +64,14 @@ class _GruStep(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, h: Tensor) -> Tensor:
         hidden = h.shape[-1]
+        ctx.dtypes = a.dtype, b.dtype, h.dtype
+        a, b = a.to(h.dtype), b.to(h.dtype)
         gates = torch.sigmoid(a[..., : 2 * hidden] + b[..., : 2 * hidden])  # [N, 2H]
         reset, keep = gates.chunk(2, -1)
         state_part = b[..., 2 * hidden :]
         new = torch.addcmul(a[..., 2 * hidden :], reset, state_part).tanh_()
-        result = torch.lerp(new, h.to(new.dtype), keep)
         ctx.save_for_backward(gates, new, state_part, h)
-        ctx.dtypes = a.dtype, b.dtype, h.dtype
-        return result
+        return torch.lerp(new, h, keep)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.core.scores import wide
 from regard.models import cells
 from regard.models.cells import Hidden
 from regard.models.dropout import Dropout
@@ -72,7 +73,7 @@ class Encoder(nn.Module):
         if self._directions == 2:
             gates = torch.stack([gates[0], gates[1].flip(0)])
         step = EveryStep(by_state, bias_state[:, None])
-        zero = gates.new_zeros(self._directions, inputs.shape[0], self.recurrence.hidden_size)
+        zero = wide(gates[0, 0, :0, :0]).new_zeros(self._directions, inputs.shape[0], self.recurrence.hidden_size)
         kind = nn.LSTM
         hidden: Hidden = (zero, zero) if isinstance(self.recurrence, kind) else (zero,)
         states = []

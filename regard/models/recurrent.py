@@ -27,7 +27,7 @@ from regard.core.normalizers import Hard, Normalizer
 from regard.core.pattern_text import parse
 from regard.core.patterns import Pattern
 from regard.core.result import Result
-from regard.core.scores import Additive, Cosine, Dot, Score
+from regard.core.scores import Additive, Cosine, Dot, Score, wide
 from regard.models import cells
 from regard.models.cells import Hidden
 from regard.models.dropout import Dropout
@@ -185,9 +185,9 @@ class Recurrent(nn.Module):
         """s_0 of each layer: the bridge from the encoder's last state, or 0."""
         layers = self.options.decoder_layers
         if self.bridge is None:
-            zero = states.new_zeros(states.shape[0], self.options.decoder)
+            zero = wide(states[:, 0, :0]).new_zeros(states.shape[0], self.options.decoder)
             return tuple((zero,) * len(last) for _ in range(layers))
-        begun = [torch.tanh(self.bridge(x)) for x in last]  # [encoder layers, B, H]
+        begun = [torch.tanh(wide(self.bridge(x))) for x in last]  # [encoder layers, B, H]
         return tuple(tuple(x[min(layer, len(x) - 1)] for x in begun) for layer in range(layers))
 
     def _all_at_once(self, memory: Memory, hidden: tuple[Hidden, ...], target: Tensor, weights: bool) -> Decoded:

@@ -1,8 +1,8 @@
 """Beam search over a batch of sentences, which keeps what every hypothesis looked at.
 
-At each step the k hypotheses of a sentence are extended by every token; those among the k best
-that end are set aside, and the k best of the others go on. A sentence is done when k hypotheses have ended, or at its longest
-length. Ranked by log p(y) / |y|^α.
+At each step the k hypotheses of a sentence are extended by every token; those among the k best that end are set aside,
+and the k best of the others go on. A sentence is done when k hypotheses have ended, or at its longest length. Ranked by
+log p(y) / |y|^α.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ class Loop:
         if better:
             progress.best, progress.best_update, progress.waited = found.chrf, progress.update, 0
             self.save_model()
-        else:
+        elif plan is None or progress.update > plan.updates / 2:
             progress.waited += 1
         self.reporter.validation(progress, found, better)
         if self.recipe.patience and progress.waited >= self.recipe.patience:

@@ -58,7 +58,7 @@ class TrainingRecipe:
     """the share of pairs met without their final full stops"""
     validations: int = 12
     patience: int = 5
-    """stop after this many validations without a better score; 0: never"""
+    """stop after this many validations of the second half without a better score; 0: never"""
 
     def __post_init__(self) -> None:
         _counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
@@ -125,9 +125,9 @@ def _vocabulary_size(pairs: int, joint: bool) -> int:
 
 
 def _batch_tokens(pairs: int, words: float) -> int:
-    """About 60 sentences of little data, 180 of more, 360 of much, at two tokens a word."""
-    sentences = 60 if pairs < 10000 else 180 if pairs < 200000 else 360
-    return max(512, min(16384, round(2 * words * sentences / 256) * 256))
+    """From 8 sentences of very little data to 180, and 360 of much, at two tokens a word."""
+    sentences = max(8, min(180, pairs // 50)) if pairs < 200000 else 360
+    return max(64, min(16384, round(2 * words * sentences / 64) * 64))
 
 
 def _epochs(pairs: int) -> int:

@@ -37,7 +37,7 @@ def test_without_decay_it_stays() -> None:
     assert {plan.learning_rate(update, recipe) for update in range(9, 100)} == {0.01}
 
 
-@given(updates=st.integers(1, 5000), validations=st.integers(0, 60), warmup=st.integers(0, 10000), decay=st.booleans())
+@given(updates=st.integers(1, 5000), validations=st.integers(1, 60), warmup=st.integers(0, 10000), decay=st.booleans())
 def test_every_plan_is_sound(updates: int, validations: int, warmup: int, decay: bool) -> None:
     recipe = replace(RECIPE, validations=validations, warmup=warmup, decay="cosine" if decay else "none")
     plan = Plan.of(updates, recipe)
@@ -72,7 +72,7 @@ def test_sampling_begins_after_a_tenth_and_reaches_its_share() -> None:
     seconds=st.floats(-100, 1e5),
     an_update=st.floats(1e-5, 20),
     a_validation=st.floats(0, 500),
-    validations=st.integers(0, 100),
+    validations=st.integers(1, 100),
 )
 def test_a_plan_by_the_clock_keeps_within_its_seconds(
     seconds: float, an_update: float, a_validation: float, validations: int

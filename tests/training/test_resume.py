@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,7 +116,22 @@ def test_many_interruptions_change_nothing(whole: Path, tmp_path: Path) -> None:
     same(tmp_path / "m", whole)
 
 
-@pytest.mark.parametrize("update", [5, 13])
+def test_a_signal_at_any_moment_changes_nothing(whole: Path, tmp_path: Path) -> None:
+    """As Ctrl-C sends it: it may come in the middle of an update."""
+    drawn = random.Random(5)
+    for number in range(8):
+        out = tmp_path / str(number)
+        timer = threading.Timer(drawn.uniform(0.02, 0.5), os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            run(out)
+            time.sleep(60)
+        run(out, resume=True)
+        same(out, whole)
+        assert told(out) == told(whole)
+
+
+@pytest.mark.parametrize("update", [13])
 def test_reinforce_goes_on_with_its_baseline(update: int, tmp_path: Path) -> None:
     settings = {"model.normalizer": "hard", "model.estimator": "reinforce"}
     run(tmp_path / "whole", settings=settings)
