@@ -101,7 +101,7 @@ def test_pattern_is_drawn(inside: Inside) -> None:
     ],
 )
 def test_a_users_mistake_is_one_message_and_no_traceback(arguments: tuple[str, ...], said: str, inside: Inside) -> None:
-    done = regard(*arguments)
+    done = inside(*arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert said in done.stderr and "Traceback" not in done.stderr
 

@@ -14,8 +14,8 @@ import regard
 from tests.training import toy
 
 KILLS = 20
-SETTINGS = toy.TINY | {"training.epochs": 40, "training.validations": 40, "training.average": 0.9}
-"""160 updates, a validation with a checkpoint after every fourth"""
+SETTINGS = toy.TINY | {"training.epochs": 30, "training.validations": 40, "training.average": 0.9}
+"""120 updates, a validation with a checkpoint after every third"""
 
 
 def start(data: Path, out: Path) -> subprocess.Popen[str]:
@@ -55,7 +55,7 @@ def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
     reached, loaded = [], 0
     for _ in range(KILLS):
         run = start(data, out)
-        time.sleep(drawn.uniform(0.0, 1.4 * starting))
+        time.sleep(drawn.uniform(0.0, 1.3 * starting))
         run.send_signal(signal.SIGKILL)
         _, said = run.communicate()
         assert run.returncode in (-signal.SIGKILL, 0) and said == ""

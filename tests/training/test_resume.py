@@ -61,7 +61,7 @@ def told(folder: Path) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.parametrize("update", [1, 2, 4, 7, 8, 12, 15, 16])
+@pytest.mark.parametrize("update", [1, 4, 7, 16])
 def test_an_interruption_changes_nothing(update: int, whole: Path, tmp_path: Path) -> None:
     screen = toy.Watcher(interrupt_at=update)
     with pytest.raises(KeyboardInterrupt):
@@ -74,7 +74,7 @@ def test_an_interruption_changes_nothing(update: int, whole: Path, tmp_path: Pat
     assert told(tmp_path / "m") == told(whole)
 
 
-@pytest.mark.parametrize("update", [4, 8, 16])
+@pytest.mark.parametrize("update", [4, 16])
 def test_an_interrupted_validation_is_made_up_for(
     update: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +96,7 @@ def test_an_interrupted_validation_is_made_up_for(
     assert told(tmp_path / "m") == told(whole)
 
 
-@pytest.mark.parametrize("text", ["plan:", "update 4:", "update 16:", "done after", "dev  BLEU"])
+@pytest.mark.parametrize("text", ["plan:", "update 16:", "done after", "dev  BLEU"])
 def test_an_interruption_between_updates_changes_nothing(text: str, whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "m", screen=toy.Watcher(interrupt_on=text))
@@ -119,24 +119,28 @@ def test_many_interruptions_change_nothing(whole: Path, tmp_path: Path) -> None:
 def test_a_signal_at_any_moment_changes_nothing(whole: Path, tmp_path: Path) -> None:
     """As Ctrl-C sends it: it may come in the middle of an update."""
     drawn = random.Random(5)
-    for number in range(8):
+    for number in range(4):
         out = tmp_path / str(number)
         timer = threading.Timer(drawn.uniform(0.02, 0.5), os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            run(out)
-            time.sleep(60)
+            run_and_wait(out)
         run(out, resume=True)
         same(out, whole)
         assert told(out) == told(whole)
 
 
-@pytest.mark.parametrize("update", [13])
-def test_reinforce_goes_on_with_its_baseline(update: int, tmp_path: Path) -> None:
+def run_and_wait(out: Path) -> None:
+    """Should the run be over before the signal comes."""
+    run(out)
+    time.sleep(60)
+
+
+def test_reinforce_goes_on_with_its_baseline(tmp_path: Path) -> None:
     settings = {"model.normalizer": "hard", "model.estimator": "reinforce"}
     run(tmp_path / "whole", settings=settings)
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "m", settings=settings, screen=toy.Watcher(interrupt_at=update))
+        run(tmp_path / "m", settings=settings, screen=toy.Watcher(interrupt_at=13))
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", tmp_path / "whole")
 

@@ -257,14 +257,13 @@ def test_the_model_is_kept_in_float32(precision: Any, tmp_path: Path) -> None:
 # What can go wrong
 
 
-@pytest.mark.parametrize("rate", [1e6, 1e11])
-def test_a_learning_rate_that_is_far_too_high_leaves_a_usable_model(rate: float, tmp_path: Path) -> None:
-    small(tmp_path / "m", settings={"training.learning_rate": rate, "training.epochs": 6, "training.clip": 0})
+def test_a_learning_rate_that_is_far_too_high_leaves_a_usable_model(tmp_path: Path) -> None:
+    small(tmp_path / "m", settings={"training.learning_rate": 1e11, "training.epochs": 6, "training.clip": 0})
     toy.log(tmp_path / "m")
     usable(tmp_path / "m")
 
 
-@pytest.mark.parametrize(("since", "validations"), [(1, 1), (1, 4), (7, 4), (13, 4), (3, 24)])
+@pytest.mark.parametrize(("since", "validations"), [(1, 1), (13, 4), (3, 24)])
 def test_a_loss_that_is_no_number_ends_the_run_in_words(
     since: int, validations: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
