@@ -35,6 +35,9 @@ from regard.text.vocabulary import SPECIAL, WORD_BEGINS, learn_subwords
 
 Measure = Callable[[], dict[str, Any]]
 PARTS = ("training", "translation", "article")
+BENCHMARKS = Path(__file__).resolve().parent
+HERE = {**os.environ, "PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{BENCHMARKS.parent}"}
+"""the environment of our own side: this tree, whatever else is installed"""
 
 
 def subword_files(multi30k: Path, folder: Path) -> None:
@@ -63,8 +66,7 @@ def _lines(path: Path) -> list[str]:
 def ours(*arguments: str) -> Measure:
     def run() -> dict[str, Any]:
         command = [sys.executable, "-m", "peers.regard_side", *arguments]
-        here = str(Path(__file__).parent)
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True)
+        done = subprocess.run(command, env=HERE, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-4000:]}")
         report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -97,10 +99,9 @@ def translation(folder: str, threads: str) -> dict[str, Measure]:
 def article(table: Path, threads: str) -> dict[str, Measure]:
     def child(code: str) -> Measure:
         def run() -> dict[str, Any]:
-            here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
             done = subprocess.run(
                 [sys.executable, "-c", f"import json; from pathlib import Path; {code}"],
-                env=here, capture_output=True, text=True,
+                env=HERE, capture_output=True, text=True,
             )  # fmt: skip
             if done.returncode:
                 raise RuntimeError(done.stderr[-4000:])

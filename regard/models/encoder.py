@@ -72,7 +72,7 @@ class Encoder(nn.Module):
         gates = gates.unflatten(1, (inputs.shape[1], inputs.shape[0]))  # [ways, S, B, 3H]
         if self._directions == 2:
             gates = torch.stack([gates[0], gates[1].flip(0)])
-        step = EveryStep(by_state, bias_state[:, None])
+        step = EveryStep(by_state, bias_state)
         zero = wide(gates[0, 0, :0, :0]).new_zeros(self._directions, inputs.shape[0], self.recurrence.hidden_size)
         kind = nn.LSTM
         hidden: Hidden = (zero, zero) if isinstance(self.recurrence, kind) else (zero,)

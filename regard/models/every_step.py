@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 
 @dataclass
@@ -22,44 +23,54 @@ class _Notes:
 
     weight: Tensor
     """W [..., out, in], in the dtype of the products"""
+    bias: Tensor | None
+    """b [..., out]"""
     steps: int = 0
     passed: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
     """of the steps whose gradient has come: (x_t, ∂L/∂y_t)"""
 
 
 class EveryStep:
-    """x [..., N, in] → y [..., N, out], for the steps of one forward pass; leading dims are those of W."""
+    """x [..., N, in] → y [..., N, out], for the steps of one forward pass; leading dims are those of W and b."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         device = weight.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        self._weight, self._bias = weight.to(dtype), bias
-        if not weight.is_cuda:
-            self._notes = _Notes(self._weight.detach())
+        self._weight, self._bias = weight.to(dtype), None if bias is None else bias.to(dtype)
+        self._noted = torch.is_grad_enabled() and not weight.is_cuda
+        if self._noted:
+            self._notes = _Notes(self._weight.detach(), None if self._bias is None else self._bias.detach())
             # Every step depends on the anchor, so its backward runs when the gradients of all steps have come.
-            self._anchor = cast(Tensor, _Anchor.apply(weight, self._notes))  # type: ignore[no-untyped-call]
+            self._anchor = cast(Tensor, _Anchor.apply(weight, bias, self._notes))  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._weight.is_cuda:
-            y = x.to(self._weight.dtype) @ self._weight.mT
-        else:
-            y = cast(Tensor, _Step.apply(x, self._anchor, self._notes))  # type: ignore[no-untyped-call]
-        return y if self._bias is None else y + self._bias
+        if self._noted:
+            return cast(Tensor, _Step.apply(x, self._anchor, self._notes))  # type: ignore[no-untyped-call]
+        return _product(x.to(self._weight.dtype), self._weight, self._bias)
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """W x + b"""
+    if weight.dim() == 2:
+        return linear(x, weight, bias)
+    product = x @ weight.mT
+    return product if bias is None else product.add_(bias[..., None, :])
 
 
 class _Anchor(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, notes: _Notes) -> Tensor:
-        ctx.notes, ctx.dtype = notes, weight.dtype
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, notes: _Notes) -> Tensor:
+        ctx.notes, ctx.dtype, ctx.biased = notes, weight.dtype, bias is not None
         return weight.new_zeros(())
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:  # type: ignore[override]
         notes = ctx.notes
         inputs, gradients = (torch.cat(parts, -2) for parts in zip(*notes.passed.values(), strict=True))
-        weight = gradients.mT @ inputs  # [..., out, T·N] [..., T·N, in]
         notes.passed.clear()
-        return weight.to(ctx.dtype), None
+        weight = gradients.mT @ inputs  # [..., out, T·N] [..., T·N, in]
+        bias = gradients.sum(-2, dtype=ctx.dtype) if ctx.biased else None
+        return weight.to(ctx.dtype), bias, None
 
 
 class _Step(torch.autograd.Function):
@@ -69,11 +80,12 @@ class _Step(torch.autograd.Function):
         ctx.notes, ctx.dtype, ctx.step = notes, x.dtype, notes.steps
         notes.steps += 1
         ctx.save_for_backward(narrow)
-        return narrow @ notes.weight.mT
+        return _product(narrow, notes.weight, notes.bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
         (x,) = ctx.saved_tensors
         gradient = gradient.to(ctx.notes.weight.dtype)
-        ctx.notes.passed[ctx.step] = (x, gradient)
+        shape = (*ctx.notes.weight.shape[:-2], -1)  # all further leading dims count as rows
+        ctx.notes.passed[ctx.step] = tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient))
         return (gradient @ ctx.notes.weight).to(ctx.dtype), gradient.new_zeros((), dtype=torch.float32), None

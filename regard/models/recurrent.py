@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from regard.core.attention import Attention
 from regard.core.checks import choices, share, whole_number
@@ -262,7 +261,7 @@ class Steps:
         options, recurrence = model.options, model.recurrence
         self._bahdanau = options.order == "bahdanau"
         weight, bias = _weights(recurrence, "ih", 0)
-        self._embedding = weight[:, : options.embedding], bias
+        self._embedding = EveryStep(weight[:, : options.embedding], bias)
         by_feed = weight[:, options.embedding :]
         self._feed = EveryStep(by_feed) if options.input_feeding else None
         layers = range(options.decoder_layers)
@@ -275,7 +274,7 @@ class Steps:
 
     def gates(self, embedded: Tensor) -> Tensor:
         """What the embedding brings to the first layer's gates: [..., D] → [..., 3H or 4H], for all steps at once."""
-        return linear(embedded, *self._embedding)
+        return self._embedding(embedded)
 
     def output(self, joined: Tensor) -> Tensor:
         """o = tanh(W [s; c])"""

@@ -17,14 +17,14 @@ def states(*shape: int) -> Tensor:
 def test_several_steps_are_torchs_linear(leading: tuple[int, ...], bias: bool) -> None:
     """A recurrence: each step's input comes from the step before."""
     weight, first = states(*leading, 5, 5), states(*leading, 4, 5)
-    extra = states(*leading, 1, 5) if bias else None
+    extra = states(*leading, 5) if bias else None
     leaves = [weight, first] if extra is None else [weight, first, extra]
     step = EveryStep(weight, extra)
     mine, theirs = first, first
     total_mine, total_theirs = first.sum() * 0, first.sum() * 0
     for t in range(4):
         mine, theirs = torch.tanh(step(mine)), theirs @ weight.mT
-        theirs = torch.tanh(theirs if extra is None else theirs + extra)
+        theirs = torch.tanh(theirs if extra is None else theirs + extra[..., None, :])
         torch.testing.assert_close(mine, theirs)
         total_mine, total_theirs = (
             total_mine + (t + 1) * mine.square().sum(),
