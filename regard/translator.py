@@ -22,12 +22,13 @@ from regard.text.batches import padded
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.vocabulary import END, Vocabulary
-from regard.training.precision import Precision, autocast
+from regard.training.precision import Precision, autocast, read_device
 from regard.training.recipe import Recipe
 from regard.training.setup import build, put
 
 BATCH = 64
-SENTENCE_END = re.compile(r"(?<=[.?!।。])\s*(?=\S)")
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
+"""a blank must follow . ? ! which also stand inside of words and numbers"""
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,10 @@ class Search:
             raise ValueError(f"n_best: expected at most the beam's {self.beam}, got {self.n_best}")
         if self.among is not None and (not isinstance(self.among, int) or self.among < 1):
             raise ValueError(f"among: expected a whole number of at least 1, got {self.among!r}")
-        if not self.temperature > 0:
+        if not 0 < self.temperature < float("inf"):
             raise ValueError(f"temperature: expected a number above 0, got {self.temperature!r}")
+        if not 0 <= self.length_penalty <= 100:
+            raise ValueError(f"length_penalty: expected a number from 0 to 100, got {self.length_penalty!r}")
 
 
 class Translator:
@@ -95,8 +98,13 @@ class Translator:
     ) -> None:
         self.model = model.to(device).eval()
         self.vocabularies, self.recipe, self.card = vocabularies, recipe, card
-        self.limit = Length(**card["length"])
-        self._longest = int(card["longest_source"])
+        try:
+            self.limit = Length(float(card["length"]["ratio"]), float(card["length"]["margin"]))
+            self._longest = int(card["longest_source"])
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(
+                "card.json: damaged: expected `length` with ratio and margin, and `longest_source`"
+            ) from None
         self._device, self._precision = device, precision
 
     @property
@@ -110,6 +118,8 @@ class Translator:
     def translate(self, text: Sequence[str], search: Search | None = None, prefix: str = "") -> list[str]: ...
     def translate(self, text: str | Sequence[str], search: Search | None = None, prefix: str = "") -> str | list[str]:
         """The translation of a text, or of each of several. `prefix`: how each must begin."""
+        if not isinstance(text, (str, Sequence)):
+            raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
         texts = [text] if isinstance(text, str) else list(text)
         found = [answer.text for answer in self.answers(texts, search, prefix)]
         return found[0] if isinstance(text, str) else found
@@ -117,6 +127,9 @@ class Translator:
     def answers(self, texts: Sequence[str], search: Search | None = None, prefix: str = "") -> list[Answer]:
         """The translations of each text with all that is known about them."""
         search = search or self.search
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
         sources = [tidy(text) for text in texts]
         parts = [self._parts(source) for source in sources]
         flat = [part for some in parts for part in some]
@@ -238,10 +251,9 @@ def _shared(one: str, other: str) -> int:
 
 def load(folder: str | Path, device: str | None = None, precision: Precision = "auto") -> Translator:
     """A translator from its folder. Nothing is fetched or written."""
-    path = Path(folder)
+    path, where = Path(folder), read_device(device)
     card = folders.read_card(path)
     recipe, vocabularies = folders.read_recipe(path), folders.read_vocabularies(path)
     model = build(recipe, vocabularies)
     put(model, folders.read_weights(path))
-    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     return Translator(model, vocabularies, recipe, card, where, precision)

@@ -76,10 +76,15 @@ class _GruStep(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]
         gates, new, state_part, h = ctx.saved_tensors
+        hidden = h.shape[-1]
         reset, keep = gates.chunk(2, -1)
         through = gradient * keep
-        by_new = (gradient - through) * (1 - new * new)  # at a_n + r ⊙ b_n
-        by_gates = torch.cat([by_new * state_part, gradient * (h - new)], -1) * gates * (1 - gates)
-        to_a = torch.cat([by_gates, by_new], -1)
-        to_b = torch.cat([by_gates, by_new * reset], -1)
+        to_a = gates.new_empty(*gates.shape[:-1], 3 * hidden)
+        by_gates, by_new = to_a[..., : 2 * hidden], to_a[..., 2 * hidden :]  # by_new: at a_n + r ⊙ b_n
+        torch.mul(gradient - through, 1 - new * new, out=by_new)
+        torch.mul(by_new, state_part, out=by_gates[..., :hidden])
+        torch.mul(gradient, h - new, out=by_gates[..., hidden:])
+        by_gates.mul_(gates).mul_(1 - gates)
+        to_b = to_a.clone()
+        to_b[..., 2 * hidden :].mul_(reset)
         return tuple(x.to(d) for x, d in zip((to_a, to_b, through), ctx.dtypes, strict=True))  # type: ignore[return-value]

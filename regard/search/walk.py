@@ -41,11 +41,13 @@ def sample(
     """A token drawn from softmax(logits / temperature) at every step, if asked only `among` the most probable ones."""
 
     def choose(logits: Tensor) -> Tensor:
+        places = None
         if among is not None and among < logits.shape[-1]:
             logits, places = top(logits, among)
-            drawn = torch.multinomial(torch.softmax(logits / temperature, -1), 1, generator=generator)
-            return places.gather(-1, drawn)[:, 0]
-        return torch.multinomial(torch.softmax(logits / temperature, -1), 1, generator=generator)[:, 0]
+        # From the highest down, so that no temperature makes anything infinite but what is impossible.
+        below = (logits - logits.amax(-1, keepdim=True)).double() / temperature
+        drawn = torch.multinomial(torch.softmax(below, -1), 1, generator=generator)
+        return (drawn if places is None else places.gather(-1, drawn))[:, 0]
 
     return walk(model, source, lengths, limit, choose, prefixes)
 

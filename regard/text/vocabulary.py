@@ -65,7 +65,7 @@ class Vocabulary:
         names = [self.name(token) for token in tokens if token > END]
         if self.words:
             return re.sub(r" (?=[^\w\s(\[{“‘])|(?<=[(\[{“‘]) ", "", " ".join(names))
-        return _join(names).replace(WORD_BEGINS, " ").strip()
+        return tidy(_join(names).replace(WORD_BEGINS, " "))  # bytes may have spelled white space
 
     def name(self, token: int) -> str:
         """The piece as it stands in the vocabulary."""

@@ -4,7 +4,7 @@ random number generator, and where the run stands. Written to `training/last.saf
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,18 @@ class Progress:
     """the highest chrF++ on dev so far"""
     best_update: int = 0
     waited: int = 0
-    """validations since then"""
+    """validations since then, in the second half"""
+    validated: int = 0
+    """the update at which dev was last tried"""
     seconds: float = 0.0
     """time spent, over all starts"""
     plan: dict[str, Any] | None = None
     log_bytes: int = 0
+    first_loss: float | None = None
     baseline: float | None = None
     """the mean reward, where hard attention is trained by REINFORCE"""
     ended: str = ""
     """why the run ended; empty while it goes on"""
-    scores: dict[str, Any] = field(default_factory=dict)
 
     @property
     def planned(self) -> Plan | None:
@@ -71,12 +73,21 @@ def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: to
     file = path / FILE
     if not file.is_file():
         raise ValueError(f"{path.parent}: nothing to resume: it has no {path.name}/{FILE}")
-    with safe_open(file, "pt") as tensors:
-        progress = Progress(**json.loads(tensors.metadata()["progress"]))
-        found = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
-    named = _named(model)
+    try:
+        with safe_open(file, "pt") as tensors:
+            progress = Progress(**json.loads(tensors.metadata()["progress"]))
+            found = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
+        _put_back(found, model, average, optimizer)
+    except Exception as error:  # safetensors has errors of its own, and what is damaged may be anything
+        raise ValueError(f"{file}: damaged: {error}") from None
+    return progress
+
+
+def _put_back(
+    found: dict[str, Tensor], model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer
+) -> None:
     with torch.no_grad():
-        for name, tensor in named.items():
+        for name, tensor in _named(model).items():
             tensor.copy_(found[f"weights/{name}"])
         for name, tensor in average.items():
             tensor.copy_(found[f"average/{name}"])
@@ -84,13 +95,6 @@ def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: to
     torch.set_rng_state(found["random/cpu"])
     if "random/cuda" in found and torch.cuda.is_available():
         torch.cuda.set_rng_state(found["random/cuda"])
-    return progress
-
-
-def peek(path: Path) -> Progress:
-    """Where the run stands, without its tensors."""
-    with safe_open(path / FILE, "pt") as tensors:
-        return Progress(**json.loads(tensors.metadata()["progress"]))
 
 
 def _read_moments(found: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:

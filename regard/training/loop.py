@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +29,8 @@ AVERAGED = 8
 """the average is taken every so many updates"""
 CHECKED = 10
 """the loss is looked at every so many updates: on a GPU looking means waiting"""
+LEARNED = 0.97
+"""a run that has learned anything has a loss below this share of the first"""
 CHECKPOINT_SECONDS = 110.0
 FINAL_SEARCH = 5
 """the final scoring by beam search takes about as long as so many validations"""
@@ -58,6 +62,10 @@ class Loop:
         self.average = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
         self.progress = Progress()
         self._started = self._written = time.monotonic()
+        self._whole = True
+        """not in the middle of an update"""
+        self._stop = False
+        """asked to stop after this update"""
 
     # What is kept
 
@@ -68,7 +76,7 @@ class Loop:
     def resume(self) -> None:
         self.progress = checkpoint.read(self.training_folder, self.model, self.average, self.optimizer)
         self.reporter.rewind(self.progress.log_bytes)
-        self._started = self._written = time.monotonic() - self.progress.seconds
+        self._started = time.monotonic() - self.progress.seconds
 
     def save(self) -> None:
         self.progress.seconds = self.seconds
@@ -93,16 +101,41 @@ class Loop:
             batches = len(arrange(self.setup.examples.plain, *self._batch_size, self._seed, 0))
             self._keep_to(by_epochs(self.recipe, batches))
         try:
-            while not progress.ended:
-                self._epoch()
+            with self._interrupts_wait():
+                if progress.update and not progress.ended:
+                    self._between_updates()  # what was due when the run was interrupted
+                while not progress.ended:
+                    self._epoch()
         except KeyboardInterrupt:
-            self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")
-            if not progress.best_update:
-                self.save_model()
-            self.save()
+            self._interrupted()
             raise
         except DivergedError:
             self._end("diverged: the loss is no number any more; try a lower training.learning_rate")
+
+    @contextmanager
+    def _interrupts_wait(self) -> Iterator[None]:
+        """The first Ctrl-C waits for the update to be over, so that nothing is lost; a second one does not."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(*_: object) -> None:
+            self._stop = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        before = signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _interrupted(self) -> None:
+        self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")
+        if not self._whole:  # in the middle of an update: the last checkpoint counts
+            return
+        if not self.progress.best_update:
+            self.save_model()
+        self.save()
 
     @property
     def _batch_size(self) -> tuple[int, int]:
@@ -115,30 +148,35 @@ class Loop:
         order = arrange(examples, *self._batch_size, self._seed, progress.epoch)
         for rows in order[progress.place :]:
             batch = Batch.of([examples[row] for row in rows], self.machine.device)
-            self._update(batch)
-            progress.place += 1
-            if progress.place == len(order):
-                progress.epoch, progress.place = progress.epoch + 1, 0
-            self._after_update()
+            self.update(batch, last=progress.place + 1 == len(order))
+            self._between_updates()
+            if self._stop:
+                raise KeyboardInterrupt
             if progress.ended:
                 return
 
-    def _update(self, batch: Batch) -> None:
+    def update(self, batch: Batch, last: bool = False) -> None:
+        """One step of the optimizer; `last` of the epoch."""
         progress, recipe = self.progress, self.recipe
         began = time.monotonic()
         plan = progress.planned or Plan(10**9, (), recipe.warmup)
+        self._whole = False
         for group in self.optimizer.param_groups:
             group["lr"] = plan.learning_rate(progress.update, recipe)
         with autocast(self.machine.precision, self.machine.device):
             loss, told = self._loss(batch, plan.sampling(progress.update, recipe))
+        if (not told.is_cuda or progress.update % CHECKED == 0) and not bool(told.isfinite()):
+            raise DivergedError
+        if progress.first_loss is None:
+            progress.first_loss = float(told)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._clip()
         self.optimizer.step()
         progress.update += 1
+        progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, progress.place + 1)
         self._take_average()
-        if progress.update % CHECKED == 0 and not bool(told.isfinite()):
-            raise DivergedError
+        self._whole = True
         self.reporter.update(progress, plan, told, batch.tokens, time.monotonic() - began, self.seconds)
 
     def _loss(self, batch: Batch, sampling: float) -> tuple[Tensor, Tensor]:
@@ -169,9 +207,8 @@ class Loop:
             return
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
-        # On a GPU a comparison would wait for it; scaling by 1 does not.
-        if norm.is_cuda or norm > self.recipe.clip:
-            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.recipe.clip, norm)
+        # The fused optimizer divides by this as it goes: no pass of its own over all gradients.
+        self.optimizer.grad_scale = (norm / self.recipe.clip).clamp(min=1)  # type: ignore[attr-defined]
 
     def _take_average(self) -> None:
         if self.progress.update % AVERAGED and self.recipe.average:
@@ -184,18 +221,20 @@ class Loop:
 
     # Between updates
 
-    def _after_update(self) -> None:
+    def _between_updates(self) -> None:
+        """What is due: the plan, a validation, the end, a checkpoint."""
         progress = self.progress
         if progress.plan is None and progress.update >= TRIAL:
             self._plan_by_clock()
         plan = progress.planned
-        if plan is not None and progress.update in plan.validations:
+        over = self._limit is not None and self.seconds > self._limit
+        if progress.validated < progress.update and ((plan and progress.update in plan.validations) or over):
             self._validate()
-        if plan is not None and progress.update >= plan.updates:
+        if self.recipe.patience and progress.waited >= self.recipe.patience:
+            self._end(f"no better for {progress.waited} validations")
+        elif plan is not None and progress.update >= plan.updates:
             self._end("done")
-        elif self._limit is not None and self.seconds > self._limit:
-            if progress.best_update < progress.update:
-                self._validate()
+        elif over:
             self._end("the time is up")
         elif time.monotonic() - self._written > CHECKPOINT_SECONDS:
             self.save()
@@ -214,31 +253,34 @@ class Loop:
         self.save()
 
     def _validate(self) -> None:
-        progress = self.progress
-        plan = progress.planned
+        progress, plan = self.progress, self.progress.planned
         number = plan.validations.index(progress.update) if plan and progress.update in plan.validations else 0
         found = self._look(number)
         better = found.chrf > progress.best
         if better:
-            progress.best, progress.best_update, progress.waited = found.chrf, progress.update, 0
             self.save_model()
+            progress.best, progress.best_update, progress.waited = found.chrf, progress.update, 0
         elif plan is None or progress.update > plan.updates / 2:
             progress.waited += 1
+        progress.validated, progress.seconds = progress.update, self.seconds
         self.reporter.validation(progress, found, better)
-        if self.recipe.patience and progress.waited >= self.recipe.patience:
-            self._end(f"no better for {progress.waited} validations")
-        else:
-            self.save()
+        self.save()
 
     def _look(self, number: int) -> Validation:
         with self._averaged(), autocast(self.machine.precision, self.machine.device):
             return validate(self.setup, number, self.machine.device)
 
     def _end(self, why: str) -> None:
-        self.progress.ended = why
-        if not self.progress.best_update:
+        progress = self.progress
+        if not progress.best_update and all(bool(tensor.isfinite().all()) for tensor in self.average.values()):
             self.save_model()
-        self.reporter.ended(self.progress)
+        progress.ended, progress.seconds = why, self.seconds
+        if progress.first_loss and self.reporter.loss > LEARNED * progress.first_loss:
+            self.reporter.say(
+                f"nothing is learned: the loss was {progress.first_loss:.2f} at first and is {self.reporter.loss:.2f} now; "
+                "try more epochs or a higher training.learning_rate"
+            )
+        self.reporter.ended(progress)
         self.save()
 
     @contextmanager

@@ -38,20 +38,19 @@ class _Smoothed(torch.autograd.Function):
         device = output.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else output.dtype
         narrow, table = output.to(dtype), weight.to(dtype)
-        logits = linear(narrow, table)  # [N, V], to become the gradient in place
+        logits = linear(narrow, table, None if bias is None else bias.to(dtype))  # [N, V], to become the gradient
         count, size = logits.shape
         losses = output.new_empty(count, dtype=torch.promote_types(dtype, torch.float32))
-        by_bias = torch.zeros_like(losses[:1]).expand(size).clone() if bias is not None else None
+        by_bias = None if bias is None else losses.new_zeros(size)
         rows = ROWS if device == "cpu" else max(count, 1)
         for first in range(0, count, rows):
             part = slice(first, first + rows)
-            wide = logits[part].to(losses.dtype, copy=True)
-            if bias is not None:
-                wide += bias
-            losses[part], gradient = _rows(wide, expected[part], smoothing, count)
-            logits[part] = gradient
+            losses[part], gradient = _rows(logits[part].to(losses.dtype), expected[part], smoothing)
+            torch.mul(gradient, 1 / count, out=logits[part])
             if by_bias is not None:
                 by_bias += gradient.sum(0)
+        if by_bias is not None:
+            by_bias /= count
         ctx.save_for_backward(narrow, table, logits)
         ctx.by_bias, ctx.dtypes = by_bias, (output.dtype, weight.dtype)
         ctx.mark_non_differentiable(losses)
@@ -68,15 +67,16 @@ class _Smoothed(torch.autograd.Function):
         return (*found, None, None)  # type: ignore[return-value]
 
 
-def _rows(logits: Tensor, expected: Tensor, smoothing: float, count: int) -> tuple[Tensor, Tensor]:
-    """(the loss of each row, its gradient in the mean over `count` rows); `logits` is used up."""
+def _rows(logits: Tensor, expected: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """(the loss of each row, its gradient)"""
     size = logits.shape[-1]
-    right = logits.gather(-1, expected[:, None])  # [n, 1]
-    told = (1 - smoothing) * right + (smoothing / size) * logits.sum(-1, keepdim=True)
-    highest = logits.amax(-1, keepdim=True)
-    chances = logits.sub_(highest).exp_()
-    total = chances.sum(-1, keepdim=True)
-    losses = (total.log() + highest - told)[:, 0]
-    gradient = chances.mul_(1 / (total * count)).sub_(smoothing / size / count)
-    gradient.scatter_add_(-1, expected[:, None], torch.full_like(right, (smoothing - 1) / count))
+    chances = torch.log_softmax(logits, -1)
+    right = chances.gather(-1, expected[:, None])  # [n, 1]
+    losses = (smoothing - 1) * right[:, 0]
+    if smoothing:
+        losses -= (smoothing / size) * chances.sum(-1)
+    gradient = chances.exp_()
+    if smoothing:
+        gradient -= smoothing / size
+    gradient.scatter_add_(-1, expected[:, None], torch.full_like(right, smoothing - 1))
     return losses, gradient

@@ -62,7 +62,7 @@ def by_clock(recipe: TrainingRecipe, seconds: float, an_update: float, a_validat
     """As many updates as fit into the seconds that are left, with the validations; these take a fifth at most."""
     left = seconds * (1 - RESERVE)
     count = max(1, min(recipe.validations, int(0.2 * left / max(a_validation, 1e-3))))
-    updates = max(TRIAL, int((left - count * a_validation) / an_update))
+    updates = max(TRIAL, int((left - count * a_validation) / max(an_update, 1e-6)))
     plan = Plan.of(updates, recipe)
     kept = {plan.validations[round((part + 1) * len(plan.validations) / count) - 1] for part in range(count)}
     return Plan(plan.updates, tuple(sorted(kept)), plan.warmup)

@@ -1,4 +1,4 @@
-"""In which numbers products are computed."""
+"""Where, and in which numbers, products are computed."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
         raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")
     narrow = precision == "bf16" or (precision == "auto" and device.type == "cpu" and cpu_has_bfloat16())
     return torch.autocast(device.type, torch.bfloat16, enabled=narrow)
+
+
+def read_device(name: str | None) -> torch.device:
+    """The device of that name; of none, a GPU if there is one."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ValueError(f"device: expected cpu or cuda, got {name!r}")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device: got {name!r}, and torch finds {torch.cuda.device_count()} GPUs here")
+    return device
 
 
 def cpu_has_bfloat16() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import deque
 from pathlib import Path
@@ -68,7 +69,11 @@ class Reporter:
                 file.truncate(position)
 
     def note(self, kind: str, **facts: Any) -> None:
-        entry = {"kind": kind, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **facts}
+        # NaN, which a diverging run may have, is no JSON.
+        known = {
+            key: None if isinstance(fact, float) and not math.isfinite(fact) else fact for key, fact in facts.items()
+        }
+        entry = {"kind": kind, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **known}
         with self._log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 

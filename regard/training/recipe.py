@@ -192,7 +192,7 @@ def from_toml(text: str, name: str = "recipe") -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}: not TOML: {error}") from None
     base = tree.pop("base", "rnn")
-    if base not in RECIPES:
+    if not isinstance(base, str) or base not in RECIPES:
         raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {base!r}")
     recipe = RECIPES[base]
     for section, content in tree.items():

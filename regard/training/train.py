@@ -19,12 +19,14 @@ from regard.text.pairs import Corpus, Pair, read_pairs
 from regard.text.split import leaked_sources, shared_targets, split
 from regard.training import checkpoint
 from regard.training.loop import Loop, Machine
-from regard.training.precision import Precision, autocast
+from regard.training.precision import Precision, autocast, read_device
 from regard.training.progress import Reporter, Screen, Silent
 from regard.training.recipe import Recipe, read_recipe
 from regard.training.setup import Setup, set_up
 from regard.translator import Translator, load
 
+UNFINISHED = ".unfinished"
+"""marks a folder that may be deleted"""
 Pairs = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
 
 
@@ -35,6 +37,26 @@ class Data:
     name: str
     lines: int
     digest: str
+    dev_digest: str
+    """of dev, if it was given by itself"""
+
+
+class Remembered:
+    """A screen that also remembers what was said on it, for a log that is not there yet."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+        self._screen.say(text)
+
+    def advance(self, done: int, total: int | None, text: str) -> None:
+        self._screen.advance(done, total, text)
+
+    def close(self) -> None:
+        self._screen.close()
 
 
 def train(
@@ -63,27 +85,33 @@ def train(
     minutes    plan the run by the clock, set-up and scoring included
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
-    screen = screen or Silent()
+    screen = Remembered(screen or Silent())
     folder = Path(out)
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
     if threads is not None:
         torch.set_num_threads(threads)
-    machine = Machine(torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")), precision)
+    machine = Machine(read_device(device), precision)
     autocast(precision, machine.device)  # refuses what is no precision before anything is read
     chosen = read_recipe(recipe, settings)
     _check_out(folder, resume, overwrite)
     data = read_data(pairs, dev, reverse, languages, screen)
     begun = resume and folder.exists()
-    setup = set_up(data.train, data.dev, folders.read_recipe(folder) if begun else chosen, seed)
-    if not begun:
-        facts = _facts(setup, data, languages, machine, seed)
-        _found(folder, setup, facts, overwrite)
-    loop = Loop(setup, folder, machine, Reporter(folder / folders.LOG, screen), minutes and minutes * 60, seed)
+    setup = set_up(data.train, data.dev, chosen, seed)
     if begun:
-        _check_same(folder, data, seed)
+        _check_same(folder, setup.recipe, data, seed)
+    else:
+        _found(folder, setup, _facts(setup, data, languages, machine, seed))
+    reporter = Reporter(folder / folders.LOG, screen)
+    loop = Loop(setup, folder, machine, reporter, None if minutes is None else minutes * 60, seed)
+    if begun:
         loop.resume()
+    else:
+        for line in screen.said:
+            reporter.note("said", text=line)
     loop.run()
     screen.close()
-    return _finish(folder, loop, data, screen)
+    return _finish(folder, loop, data)
 
 
 def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:
@@ -106,11 +134,12 @@ def read_data(
         screen.say(f"{corpus.name}: {line}")
     if dev is None:
         train, aside = split(corpus.pairs)
+        digest = ""
     else:
         held = _corpus(dev, reverse, languages)
         for line in held.report():
             screen.say(f"{held.name}: {line}")
-        train, aside = corpus.pairs, held.pairs
+        train, aside, digest = corpus.pairs, held.pairs, held.digest
         leaked = leaked_sources(train, aside)
         if leaked:
             screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
@@ -118,12 +147,14 @@ def read_data(
     screen.say(
         f"{len(train):,} pairs to train on, {len(aside):,} to choose by ({shared:,} dev targets occur in training)"
     )
-    return Data(train, aside, corpus.name, corpus.lines, corpus.digest)
+    return Data(train, aside, corpus.name, corpus.lines, corpus.digest, digest)
 
 
 def _corpus(pairs: Pairs, reverse: bool, languages: tuple[str, str] | None) -> Corpus:
     if isinstance(pairs, (str, Path)):
         return read_pairs([pairs], reverse, languages)
+    if not isinstance(pairs, Sequence):
+        raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")
     given = list(pairs)
     if given and all(isinstance(each, (str, Path)) for each in given):
         return read_pairs([Path(str(each)) for each in given], reverse, languages)
@@ -147,20 +178,27 @@ def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:
     return Corpus(found, len(texts), skipped, "pairs")
 
 
-def _found(folder: Path, setup: Setup, facts: dict[str, Any], overwrite: bool) -> None:
+def _found(folder: Path, setup: Setup, facts: dict[str, Any]) -> None:
     """Make the folder, complete with a model that has learned nothing yet, and give it its name when it is whole."""
-    beside = folder.with_name(folder.name + ".new")
-    shutil.rmtree(beside, ignore_errors=True)
+    beside, old = (folder.with_name(folder.name + end) for end in (".new", ".old"))
+    for path in (beside, old):  # left by a run that was killed while it did this
+        if path.exists() and not (path / UNFINISHED).is_file():
+            raise ValueError(f"{path}: in the way; expected nothing there")
+        shutil.rmtree(path, ignore_errors=True)
     beside.mkdir(parents=True)
+    (beside / UNFINISHED).touch()
     folders.write_recipe(beside, setup.recipe)
     folders.write_vocabularies(beside, setup.vocabularies)
     folders.write_card(beside, facts)
     loop = Loop(setup, beside, Machine(torch.device("cpu"), "fp32"), Reporter(beside / folders.LOG, Silent()), None, 0)
     loop.save_model()
     loop.save()
-    if overwrite and folder.exists():
-        shutil.rmtree(folder)
+    (beside / UNFINISHED).unlink()
+    if folder.exists():  # --overwrite
+        (folder / UNFINISHED).touch()
+        folder.rename(old)
     beside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _facts(setup: Setup, data: Data, languages: tuple[str, str] | None, machine: Machine, seed: int) -> dict[str, Any]:
@@ -175,6 +213,7 @@ def _facts(setup: Setup, data: Data, languages: tuple[str, str] | None, machine:
             "name": data.name,
             "lines": data.lines,
             "sha256": data.digest,
+            "dev_sha256": data.dev_digest,
             "train_pairs": len(data.train),
             "dev_pairs": len(data.dev),
         },
@@ -189,26 +228,29 @@ def _facts(setup: Setup, data: Data, languages: tuple[str, str] | None, machine:
     }
 
 
-def _check_same(folder: Path, data: Data, seed: int) -> None:
+def _check_same(folder: Path, recipe: Recipe, data: Data, seed: int) -> None:
     """A run is resumed with what it began with."""
     card = folders.read_card(folder)
-    for name, begun, now in (("data", card["data"]["sha256"], data.digest), ("seed", card["seed"], seed)):
-        if begun != now:
+    begun = card["data"]["sha256"], card["data"]["dev_sha256"], card["seed"], folders.read_recipe(folder)
+    now = data.digest, data.dev_digest, seed, recipe
+    for name, one, other in zip(("data", "dev data", "seed", "recipe or settings"), begun, now, strict=True):
+        if one != other:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
 
 
-def _finish(folder: Path, loop: Loop, data: Data, screen: Screen) -> Translator:
+def _finish(folder: Path, loop: Loop, data: Data) -> Translator:
     """Score the best model as `evaluate` does, and write the card."""
     translator = load(folder, str(loop.machine.device), loop.machine.precision)
-    card = folders.read_card(folder)
-    if "scores" not in card:
+    if "scores" not in translator.card:
         scores = translator.evaluate(data.dev)
         for line in scores.lines():
-            screen.say(f"dev  {line}")
-        card |= {
+            loop.reporter.say(f"dev  {line}")
+        progress = loop.progress
+        translator.card |= {
             "scores": scores.as_dict(),
-            "minutes": round(loop.progress.seconds / 60, 2),
-            "ended": loop.progress.ended,
+            "minutes": round(progress.seconds / 60, 2),
+            "ended": progress.ended,
         }
-        folders.write_card(folder, card)
+        folders.write_card(folder, translator.card)
+        loop.save()  # with the place in the log
     return translator

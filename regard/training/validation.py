@@ -26,7 +26,7 @@ class Validation:
     translation: str
     reference: str
     same: bool
-    """every source got the same translation: nothing was learned"""
+    """every source got the same translation, but for where it was cut off: nothing was learned"""
 
 
 def validate(setup: Setup, number: int, device: torch.device) -> Validation:
@@ -43,8 +43,14 @@ def validate(setup: Setup, number: int, device: torch.device) -> Validation:
         setup.sources[shown],
         texts[shown],
         setup.references[shown][0],
-        len(texts) > 1 and len(set(texts)) == 1,
+        len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens]),
     )
+
+
+def _alike(rows: list[list[int]]) -> bool:
+    """Does each begin the longest of them?"""
+    longest = max(rows, key=len)
+    return all(row == longest[: len(row)] for row in rows)
 
 
 def translate_all(

@@ -43,7 +43,7 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
     plan = Plan(100, (50, 100), 7)
-    progress = Progress(3, 1, 2, 41.5, 2, 1, 12.25, plan.as_dict(), 77, -3.5, "the time is up", {"chrf": [1.0, "दोन"]})
+    progress = Progress(3, 1, 2, 41.5, 2, 1, 2, 12.25, plan.as_dict(), 77, 4.5, -3.5, "the time is up")
     model, average, optimizer = run(3)
     checkpoint.write(tmp_path / "training", model, average, optimizer, progress)
     drawn = torch.rand(9)
@@ -54,7 +54,6 @@ def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
     found = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
     assert asdict(found) | {"plan": None} == asdict(progress) | {"plan": None}
     assert found.planned == plan
-    assert checkpoint.peek(tmp_path / "training") == found
     assert all(average[name].equal(other_average[name]) for name in average)
     assert torch.rand(9).equal(drawn), "the random numbers go on where they stopped"
     step(other, other_optimizer)

@@ -53,9 +53,15 @@ def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
 
     drawn = random.Random(3)
     reached, loaded = [], 0
-    for _ in range(KILLS):
+    for number in range(KILLS):
+        before = validations(out)
         run = start(data, out)
-        time.sleep(drawn.uniform(0.0, 1.3 * starting))
+        if number % 2:  # somewhere after the next validation
+            while validations(out) <= before and run.poll() is None:
+                time.sleep(0.005)
+            time.sleep(drawn.uniform(0.0, 0.1))
+        else:  # anywhere from the start on
+            time.sleep(drawn.uniform(0.0, 1.3 * starting))
         run.send_signal(signal.SIGKILL)
         _, said = run.communicate()
         assert run.returncode in (-signal.SIGKILL, 0) and said == ""

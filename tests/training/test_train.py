@@ -324,13 +324,13 @@ def test_a_run_by_the_clock_keeps_to_its_time(tmp_path: Path) -> None:
     usable(tmp_path / "m")
     entries = toy.log(tmp_path / "m")
     (plan,) = (entry for entry in entries if entry["kind"] == "plan")
-    assert plan["updates"] > 24 and entries[-1]["kind"] == "end" and entries[-1]["best_update"] > 0
+    assert plan["updates"] > 24 and toy.end(tmp_path / "m")["best_update"] > 0
 
 
 def test_no_time_at_all_still_leaves_a_model(tmp_path: Path) -> None:
     small(tmp_path / "m", minutes=1e-6)
     usable(tmp_path / "m")
-    assert toy.log(tmp_path / "m")[-1]["why"] == "the time is up"
+    assert toy.end(tmp_path / "m")["why"] == "the time is up"
 
 
 @pytest.mark.parametrize("minutes", [math.nan, math.inf, -1.0])
@@ -354,14 +354,15 @@ def test_the_log_is_json_lines_of_known_kinds(model: Path) -> None:
     entries = toy.log(model)
     assert {entry["kind"] for entry in entries} <= KINDS
     assert all(time.strptime(entry["time"], "%Y-%m-%dT%H:%M:%SZ") for entry in entries)
-    assert entries[0]["kind"] == "plan" and entries[0]["updates"] == 8 and entries[0]["validations"] == [2, 4, 6, 8]
+    (plan,) = [entry for entry in entries if entry["kind"] == "plan"]
+    assert plan["updates"] == 8 and plan["validations"] == [2, 4, 6, 8]
     assert [entry["update"] for entry in entries if entry["kind"] == "validation"] == [2, 4, 6, 8]
     for entry in entries:
         if entry["kind"] == "update":
             assert entry.keys() >= {"update", "epoch", "loss", "tokens_per_second", "seconds"}
         if entry["kind"] == "validation":
             assert entry.keys() >= {"chrf", "exact", "best", "loss", "seconds", "source", "translation", "reference"}
-    assert entries[-1]["kind"] == "end" and entries[-1]["why"] == "done"
+    assert toy.end(model)["why"] == "done"
 
 
 def test_the_seconds_of_a_validation_are_those_of_its_moment(tmp_path: Path) -> None:
@@ -380,7 +381,7 @@ def test_the_best_model_is_kept_and_patience_ends_the_run(tmp_path: Path, monkey
     screen = toy.Watcher()
     settings = {"training.epochs": 5, "training.validations": 5, "training.patience": 2}
     small(tmp_path / "m", settings=settings, screen=screen)
-    end = toy.log(tmp_path / "m")[-1]
+    end = toy.end(tmp_path / "m")
     assert end["why"] == "no better for 2 validations" and end["best"] == 5.0
     assert (end["best_update"], end["update"]) == (8, 16)
     # The same, broken off after its eighth update: the average of that moment is the model.

@@ -87,6 +87,12 @@ def write_tsv(path: Path, texts: list[tuple[str, str]] | None = None) -> Path:
     return path
 
 
+def end(folder: Path) -> dict[str, Any]:
+    """The one entry of the log that says why the run ended."""
+    (found,) = [entry for entry in log(folder) if entry["kind"] == "end"]
+    return found
+
+
 def log(folder: Path) -> list[dict[str, Any]]:
     """The log of a run; JSON has no NaN and no Infinity."""
 
