@@ -66,7 +66,7 @@ def train(arguments: argparse.Namespace) -> dict[str, float]:
         for rows in order[: meter.total]:
             batch = Batch.of([examples[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())
-            loop.update(batch)
+            loop.update(batch, time.monotonic())
     return meter.report(parameters(model))
 
 
@@ -110,7 +110,7 @@ def article(train: Path, updates: int, warmup: int, precision: Precision, thread
         for rows in arrange(examples.plain, 64, 10**9, 1, 0)[: meter.total]:
             batch = Batch.of([examples.plain[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())
-            loop.update(batch)
+            loop.update(batch, time.monotonic())
     return meter.report(parameters(setup.model))
 
 

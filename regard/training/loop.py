@@ -66,6 +66,8 @@ class Loop:
         """not in the middle of an update"""
         self._stop = False
         """asked to stop after this update"""
+        self._preparing = 0.0
+        """an update's share of making the epoch's examples"""
 
     # What is kept
 
@@ -144,21 +146,23 @@ class Loop:
 
     def _epoch(self) -> None:
         progress = self.progress
+        began = time.monotonic()
         examples = self.setup.examples.epoch(progress.epoch)
         order = arrange(examples, *self._batch_size, self._seed, progress.epoch)
+        self._preparing = (time.monotonic() - began) / len(order)
         for rows in order[progress.place :]:
+            began = time.monotonic()
             batch = Batch.of([examples[row] for row in rows], self.machine.device)
-            self.update(batch, last=progress.place + 1 == len(order))
+            self.update(batch, began, last=progress.place + 1 == len(order))
             self._between_updates()
             if self._stop:
                 raise KeyboardInterrupt
             if progress.ended:
                 return
 
-    def update(self, batch: Batch, last: bool = False) -> None:
-        """One step of the optimizer; `last` of the epoch."""
+    def update(self, batch: Batch, began: float, last: bool = False) -> None:
+        """One step of the optimizer, `began` with the making of the batch; `last` of the epoch."""
         progress, recipe = self.progress, self.recipe
-        began = time.monotonic()
         plan = progress.planned or Plan(10**9, (), recipe.warmup)
         self._whole = False
         for group in self.optimizer.param_groups:
@@ -245,7 +249,8 @@ class Loop:
         self._look(0)
         a_validation = time.monotonic() - began
         left = self._limit - self.seconds - FINAL_SEARCH * a_validation
-        self._keep_to(by_clock(self.recipe, left, self.reporter.seconds_an_update, a_validation))
+        an_update = self.reporter.seconds_an_update + self._preparing
+        self._keep_to(by_clock(self.recipe, left, an_update, a_validation))
 
     def _keep_to(self, plan: Plan) -> None:
         self.progress.plan = plan.as_dict()
@@ -277,8 +282,8 @@ class Loop:
         progress.ended, progress.seconds = why, self.seconds
         if progress.first_loss and self.reporter.loss > LEARNED * progress.first_loss:
             self.reporter.say(
-                f"nothing is learned: the loss was {progress.first_loss:.2f} at first and is {self.reporter.loss:.2f} now; "
-                "try more epochs or a higher training.learning_rate"
+                f"nothing is learned: the loss was {progress.first_loss:.2f} at first and is {self.reporter.loss:.2f} "
+                "now; try more epochs or a higher training.learning_rate"
             )
         self.reporter.ended(progress)
         self.save()
