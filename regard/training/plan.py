@@ -14,7 +14,7 @@ from regard.training.recipe import TrainingRecipe
 
 TRIAL = 24
 """updates after which the clock is read"""
-RESERVE = 0.1
+RESERVE = 0.08
 """the share of the minutes kept for what cannot be foreseen"""
 
 
