@@ -18,7 +18,7 @@ from regard.scoring import Scores, group, score
 from regard.search.beam import beam
 from regard.search.hypothesis import Hypothesis, Length
 from regard.search.walk import greedy, sample
-from regard.text.batches import padded
+from regard.text.batches import by_length, padded
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.vocabulary import END, Vocabulary
@@ -135,8 +135,7 @@ class Translator:
         flat = [part for some in parts for part in some]
         found = iter(self._search(flat, search, prefix))
         return [
-            self._joined(source, some, [next(found) for _ in some], search)
-            for source, some in zip(sources, parts, strict=True)
+            self._joined(source, some, [next(found) for _ in some]) for source, some in zip(sources, parts, strict=True)
         ]
 
     def evaluate(self, pairs: Sequence[Pair], search: Search | None = None) -> Scores:
@@ -155,11 +154,9 @@ class Translator:
     def _search(self, parts: Sequence[str], search: Search, prefix: str) -> Iterable[list[Translation]]:
         """Batches of like length; results in the order of `parts`."""
         pieces = [self.vocabularies.source.pieces(part) for part in parts]
-        order = sorted(range(len(parts)), key=lambda index: len(pieces[index]))
         found: dict[int, list[Translation]] = {}
         start = self.vocabularies.target.encode(prefix) if prefix else None
-        for first in range(0, len(order), BATCH):
-            rows = order[first : first + BATCH]
+        for rows in by_length(pieces, BATCH):
             tokens = [[*(piece.token for piece in pieces[row]), END] for row in rows]
             lengths = torch.tensor([len(row) for row in tokens])
             batch = padded(tokens).to(self._device)
@@ -209,7 +206,7 @@ class Translator:
         trace = Trace(source, text, source_pieces, target_pieces, hypothesis.weights)
         return Translation(text, hypothesis.score, hypothesis.log_probability, [trace])
 
-    def _joined(self, source: str, parts: list[str], found: list[list[Translation]], search: Search) -> Answer:
+    def _joined(self, source: str, parts: list[str], found: list[list[Translation]]) -> Answer:
         if not parts:
             return Answer(source, [Translation("", 0.0, 0.0, [])])
         if len(parts) == 1:

@@ -29,15 +29,13 @@ def evaluate(
     """
     import torch
 
+    from regard.commands.languages import languages
     from regard.text.pairs import read_references
     from regard.translator import Search, load
 
-    if (from_ is None) != (to is None):
-        raise ValueError("--from and --to go together: expected both or neither")
-    languages = (from_, to) if from_ is not None and to is not None else None
     if threads is not None:
         torch.set_num_threads(threads)
-    references = read_references(pairs, reverse, languages)
+    references = read_references(pairs, reverse, languages(from_, to))
     translator = load(model, device, precision)  # type: ignore[arg-type]
     usual = translator.search
     scores = translator.evaluate(references, Search(beam or usual.beam, length_penalty=usual.length_penalty))

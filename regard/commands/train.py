@@ -37,11 +37,10 @@ def train(
 
     Ctrl-C keeps what was learned; go on with --resume. Everything that is told also stands in MODEL/log.jsonl.
     """
+    from regard.commands.languages import languages
     from regard.commands.screen import Terminal
     from regard.training.train import train as run
 
-    if (from_ is None) != (to is None):
-        raise ValueError("--from and --to go together: expected both or neither")
     screen = Terminal(quiet)
     try:
         run(
@@ -54,7 +53,7 @@ def train(
             minutes=minutes,
             resume=resume,
             overwrite=overwrite,
-            languages=(from_, to) if from_ is not None and to is not None else None,
+            languages=languages(from_, to),
             seed=seed,
             threads=threads,
             device=device,

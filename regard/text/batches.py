@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,13 @@ def padded(rows: Sequence[Sequence[int]]) -> Tensor:
     for row, tokens in zip(table, rows, strict=True):
         row[: len(tokens)] = tokens
     return torch.from_numpy(table)
+
+
+def by_length(rows: Sequence[Sequence[object]], count: int) -> Iterator[list[int]]:
+    """The numbers of the rows, `count` at a time, the shortest first: what is translated together."""
+    order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+    for first in range(0, len(order), count):
+        yield order[first : first + count]
 
 
 def arrange(examples: Sequence[Example], sentences: int, tokens: int, seed: int, epoch: int) -> list[list[int]]:

@@ -11,7 +11,7 @@ from regard import scoring
 from regard.folder import Vocabularies
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.walk import greedy
-from regard.text.batches import padded
+from regard.text.batches import by_length, padded
 from regard.text.vocabulary import END
 from regard.training.setup import Setup
 
@@ -58,10 +58,8 @@ def translate_all(
 ) -> list[Hypothesis]:
     """Greedy, in batches of like length."""
     rows = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
-    order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
     found: dict[int, Hypothesis] = {}
-    for first in range(0, len(order), BATCH):
-        chosen = order[first : first + BATCH]
+    for chosen in by_length(rows, BATCH):
         batch = padded([rows[index] for index in chosen]).to(device)
         lengths = torch.tensor([len(rows[index]) for index in chosen])
         found |= dict(zip(chosen, greedy(model, batch, lengths, limit), strict=True))

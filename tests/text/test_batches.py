@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.text.batches import Batch, arrange, padded
+from regard.text.batches import Batch, arrange, by_length, padded
 from regard.text.examples import Example
 from regard.text.vocabulary import END, PAD, START
 
@@ -105,3 +105,12 @@ def test_padded(rows: list[list[int]]) -> None:
     table = padded(rows).tolist()
     longest = max(map(len, rows))
     assert table == [row + [PAD] * (longest - len(row)) for row in rows]
+
+
+def test_by_length_gives_every_row_once_the_shortest_first() -> None:
+    rows = [[1] * size for size in (5, 1, 4, 1, 3, 2, 9)]
+    found = list(by_length(rows, 3))
+    assert [len(part) for part in found] == [3, 3, 1]
+    assert sorted(index for part in found for index in part) == list(range(7))
+    assert [len(rows[index]) for part in found for index in part] == [1, 1, 2, 3, 4, 5, 9]
+    assert list(by_length([], 3)) == []
