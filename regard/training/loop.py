@@ -50,8 +50,16 @@ class Loop:
     """One run, from where `progress` stands to its end."""
 
     def __init__(
-        self, setup: Setup, folder: Path, machine: Machine, reporter: Reporter, seconds: float | None, seed: int
+        self,
+        setup: Setup,
+        folder: Path,
+        machine: Machine,
+        reporter: Reporter,
+        seconds: float | None,
+        seed: int,
+        began: float | None = None,
     ) -> None:
+        """`seconds` may pass since it `began`, by `time.monotonic`; None: now."""
         self.setup, self.folder, self.machine, self.reporter = setup, folder, machine, reporter
         self._limit, self._seed = seconds, seed
         self.recipe = setup.recipe.training
@@ -61,7 +69,8 @@ class Loop:
         )
         self.average = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
         self.progress = Progress()
-        self._started = self._written = time.monotonic()
+        self._written = time.monotonic()
+        self._started = self._written if began is None else began
         self._whole = True
         """not in the middle of an update"""
         self._stop = False

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,7 @@ def train(
     minutes    plan the run by the clock, set-up and scoring included
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
+    began = time.monotonic()
     screen = Remembered(screen or Silent())
     folder = Path(out)
     if minutes is not None and not 0 < minutes < 1e6:
@@ -103,7 +105,7 @@ def train(
     else:
         _found(folder, setup, _facts(setup, data, languages, machine, seed))
     reporter = Reporter(folder / folders.LOG, screen)
-    loop = Loop(setup, folder, machine, reporter, None if minutes is None else minutes * 60, seed)
+    loop = Loop(setup, folder, machine, reporter, None if minutes is None else minutes * 60, seed, began)
     if begun:
         loop.resume()
     else:
