@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.core import checks, single
 from regard.core import request as requests
+from regard.core.additive_reads import AdditiveReads
 from regard.core.attention import Attention, Lengths, check_extras
 from regard.core.normalizers import Normalizer
 from regard.core.observe import answer
@@ -93,10 +94,9 @@ class Memory:
                 f"query: expected {wanted} features for {self.owner.score.title}, got {checks.shape(query)}"
             )
         checks.common_leading(query=query, key=self.key)
-        exponentials = None if torch.is_grad_enabled() or self.key.is_cuda else self._exponentials
         query = requests.as_autocast(query)
         found = single.read(
-            query, self._wide_key, self._ready_value, self.owner.score, normalizer, self._padding, exponentials
+            query, self._wide_key, self._ready_value, self.owner.score, normalizer, self._padding, self._reads
         )
         return found if weights else replace(found, weights=None)
 
@@ -110,9 +110,12 @@ class Memory:
         return requests.as_autocast(self.value)
 
     @cached_property
-    def _exponentials(self) -> Tensor | None:
-        """e^{2k'} of an additive score, where many reads without gradient will use it."""
-        return single.exponentials(self._wide_key) if isinstance(self.owner.score, Additive) else None
+    def _reads(self) -> AdditiveReads | None:
+        """For many reads by an additive score; a GPU is left to its own tanh."""
+        score = self.owner.score
+        if not isinstance(score, Additive) or score.heads is not None or self.key.is_cuda:
+            return None
+        return AdditiveReads(self._wide_key, wide(score.vector), wide(self.value), self._padding)
 
     @cached_property
     def _padding(self) -> Tensor | None:

@@ -41,9 +41,10 @@ class Encoder(nn.Module):
         return self.dropout(states), last
 
     def _packed(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
-        """By torch's recurrence."""
-        packed = pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        states, last = self.recurrence(packed)
+        """By torch's recurrence, in float32: under autocast its states, too, would be rounded at every step."""
+        packed = pack_padded_sequence(wide(embedded), lengths.cpu(), batch_first=True, enforce_sorted=False)
+        with torch.autocast(embedded.device.type, enabled=False):
+            states, last = self.recurrence(packed)
         states, _ = pad_packed_sequence(states, batch_first=True, total_length=embedded.shape[1])
         hidden = last if isinstance(last, tuple) else (last,)
         return states, tuple(x.unflatten(0, (-1, self._directions)).transpose(1, 2).flatten(2) for x in hidden)

@@ -26,8 +26,10 @@ class _Notes:
     bias: Tensor | None
     """b [..., out]"""
     steps: int = 0
+    backward_pass: int = -1
+    """its number: one that asked for the inputs' gradients alone leaves its notes behind"""
     passed: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    """of the steps whose gradient has come: (x_t, ∂L/∂y_t)"""
+    """of the steps whose gradient has come in it: (x_t, ∂L/∂y_t)"""
 
 
 class EveryStep:
@@ -40,7 +42,8 @@ class EveryStep:
         self._noted = torch.is_grad_enabled() and not weight.is_cuda
         if self._noted:
             self._notes = _Notes(self._weight.detach(), None if self._bias is None else self._bias.detach())
-            # Every step depends on the anchor, so its backward runs when the gradients of all steps have come.
+            # Every step depends on the anchor, so its backward runs when the gradients of all steps have come, though
+            # they hand it none.
             self._anchor = cast(Tensor, _Anchor.apply(weight, bias, self._notes))  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -83,9 +86,12 @@ class _Step(torch.autograd.Function):
         return _product(narrow, notes.weight, notes.bias)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         (x,) = ctx.saved_tensors
-        gradient = gradient.to(ctx.notes.weight.dtype)
-        shape = (*ctx.notes.weight.shape[:-2], -1)  # all further leading dims count as rows
-        ctx.notes.passed[ctx.step] = tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient))
-        return (gradient @ ctx.notes.weight).to(ctx.dtype), gradient.new_zeros((), dtype=torch.float32), None
+        notes, now = ctx.notes, torch._C._current_graph_task_id()
+        if notes.backward_pass != now:
+            notes.backward_pass, notes.passed = now, {}
+        gradient = gradient.to(notes.weight.dtype)
+        shape = (*notes.weight.shape[:-2], -1)  # all further leading dims count as rows
+        notes.passed[ctx.step] = tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient))
+        return (gradient @ notes.weight).to(ctx.dtype), None, None

@@ -18,6 +18,9 @@ from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.top import top
 from regard.text.vocabulary import END, START
 
+ROWS = 16
+"""sentences at a time on the CPU, where their chances, [16, k, V], stay in the cache"""
+
 
 @dataclass
 class _Ended:
@@ -129,29 +132,37 @@ class _Beam:
 
     def _extensions(self, logits: Tensor, time: int) -> tuple[Tensor, Tensor]:
         """The 2k best of all hypotheses by all tokens: log-probabilities and places in k · V, [B', 2k]."""
-        chances = torch.log_softmax(logits.float(), -1)  # [B', k, V]
+        rows = len(logits) if logits.is_cuda else ROWS
+        parts = [
+            self._best_tokens(part, time, self._sentences[first : first + rows])
+            for first, part in zip(range(0, len(logits), rows), logits.split(rows), strict=True)
+        ]
+        best, tokens = (torch.cat(found) for found in zip(*parts, strict=True))  # [B', k, 2k]
+        best = best + self._scores[..., None]
+        hypotheses = torch.arange(best.shape[1], device=best.device)[:, None]
+        places = (hypotheses * logits.shape[-1] + tokens).flatten(1)
+        found = best.flatten(1).topk(min(2 * self._width, places.shape[1]))
+        return found.values, places.gather(1, found.indices)
+
+    def _best_tokens(self, logits: Tensor, time: int, sentences: np.ndarray) -> tuple[Tensor, Tensor]:
+        """[n, k, V] → the 2k likeliest tokens after each hypothesis of n sentences: (log-probabilities, tokens)"""
+        chances = torch.log_softmax(logits.float(), -1)
         chances[..., :END] = -torch.inf  # padding and start
         if time < self._least:
             chances[..., END] = -torch.inf
         if self._prefixes is not None:
-            chances = self._forced(chances, time)
-        count = min(2 * self._width, chances.shape[-1])
-        best, tokens = top(chances, count)  # [B', k, 2k]
-        best = best + self._scores[..., None]
-        hypotheses = torch.arange(best.shape[1], device=best.device)[:, None]
-        places = (hypotheses * chances.shape[-1] + tokens).flatten(1)
-        found = best.flatten(1).topk(min(2 * self._width, best.shape[1] * count))
-        return found.values, places.gather(1, found.indices)
+            self._force(chances, time, sentences)
+        return top(chances, min(2 * self._width, chances.shape[-1]))
 
-    def _forced(self, chances: Tensor, time: int) -> Tensor:
+    def _force(self, chances: Tensor, time: int, sentences: np.ndarray) -> None:
+        """Leave only the next token of the prefix possible, in place."""
         assert self._prefixes is not None
-        for row, sentence in enumerate(self._sentences.tolist()):
+        for row, sentence in enumerate(sentences.tolist()):
             prefix = self._prefixes[sentence]
             if time < len(prefix):
-                only = torch.full_like(chances[row], -torch.inf)
-                only[:, prefix[time]] = chances[row, :, prefix[time]]
-                chances[row] = only
-        return chances
+                right = chances[row, :, prefix[time]].clone()
+                chances[row] = -torch.inf
+                chances[row, :, prefix[time]] = right
 
     def _going_on(self, scores: Tensor) -> Tensor:
         """The first k that are possible; where there are fewer, impossible ones, of score −inf, fill up."""

@@ -33,6 +33,11 @@ class Batch:
         """real target tokens: END counts, START and PAD do not"""
         return len(self.real)
 
+    def without_padding(self, each: Tensor) -> Tensor:
+        """What there is for each target position [B, T, ...] → for each real token [N, ...]"""
+        flat = each.flatten(0, 1)
+        return flat if len(self.real) == len(flat) else flat[self.real]
+
     @classmethod
     def of(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:
         source = padded([[*example.source, END] for example in examples])

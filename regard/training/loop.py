@@ -195,7 +195,7 @@ class Loop:
     def _loss(self, batch: Batch, sampling: float) -> tuple[Tensor, Tensor]:
         """(what is minimized, the mean loss of a token that is told)"""
         decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling)
-        output, expected = decoded.output.flatten(0, 1)[batch.real], batch.expected.flatten()[batch.real]
+        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
         layer = self.model.output
         loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, self.recipe.label_smoothing)
         if decoded.log_probability is None or self.setup.recipe.model.estimator != "reinforce":

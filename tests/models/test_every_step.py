@@ -84,6 +84,15 @@ def test_asking_for_the_inputs_gradient_first_leaves_nothing_behind() -> None:
     torch.testing.assert_close(found, torch.autograd.grad(linear(x, weight).square().sum(), weight)[0])
 
 
+def test_a_pass_for_the_inputs_of_other_steps_leaves_nothing_behind() -> None:
+    weight, x = states(3, 5), states(4, 5)
+    step = EveryStep(weight)
+    first, second = step(x).square().sum(), step(2 * x).sum()
+    torch.autograd.grad(first, x, retain_graph=True)
+    (found,) = torch.autograd.grad(second, weight)
+    torch.testing.assert_close(found, torch.autograd.grad(linear(2 * x, weight).sum(), weight)[0])
+
+
 def test_autocast_computes_in_bfloat16_and_keeps_float32_gradients() -> None:
     weight, x = torch.randn(16, 16, requires_grad=True), torch.randn(8, 16, requires_grad=True)
     with torch.autocast("cpu", torch.bfloat16):
