@@ -1,4 +1,4 @@
-"""The command line: `regard demo`, `train`, `translate`, `evaluate`, `pattern`."""
+"""The command line: `regard demo`, `train`, `translate`, `evaluate`, `align`, `look`, `pattern`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from regard import __version__
+from regard.commands.align import align
 from regard.commands.demo import demo
 from regard.commands.evaluate import evaluate
+from regard.commands.look import look
 from regard.commands.pattern import pattern
 from regard.commands.train import train
 from regard.commands.translate import translate
@@ -21,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, train, translate, evaluate, pattern):
+for command in (demo, train, translate, evaluate, align, look, pattern):
     app.command()(command)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -12,16 +13,17 @@ import torch
 
 from regard import folder as folders
 from regard.folder import Vocabularies
-from regard.look.trace import Span, Trace
+from regard.look.trace import Candidate, Side, Trace
 from regard.models.recurrent import Recurrent
 from regard.scoring import Scores, group, score
 from regard.search.beam import beam
+from regard.search.forced import Forced, forced
 from regard.search.hypothesis import Hypothesis, Length
 from regard.search.walk import greedy, sample
 from regard.text.batches import by_length, padded
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
-from regard.text.vocabulary import END, Vocabulary
+from regard.tracing import Tracer, candidates
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.recipe import Recipe
 from regard.training.setup import build, put
@@ -105,7 +107,20 @@ class Translator:
             raise ValueError(
                 "card.json: damaged: expected `length` with ratio and margin, and `longest_source`"
             ) from None
-        self._device, self._precision = device, precision
+        self.device, self._precision = device, precision
+        self._tracer = Tracer(vocabularies, card)
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """In which the model computes, in the precision that was asked for."""
+        return autocast(self._precision, self.device)
+
+    def tokens(self, text: str) -> list[int]:
+        """Of a source, with the end token."""
+        return list(self._tracer.source(tidy(text)).tokens)
+
+    def said(self, trace: Trace) -> list[int]:
+        """The tokens of a trace's target."""
+        return list(trace.target.tokens or self._tracer.told(trace.target.text).tokens)
 
     @property
     def search(self) -> Search:
@@ -124,8 +139,14 @@ class Translator:
         found = [answer.text for answer in self.answers(texts, search, prefix)]
         return found[0] if isinstance(text, str) else found
 
-    def answers(self, texts: Sequence[str], search: Search | None = None, prefix: str = "") -> list[Answer]:
-        """The translations of each text with all that is known about them."""
+    def answers(
+        self, texts: Sequence[str], search: Search | None = None, prefix: str = "", details: bool = False
+    ) -> list[Answer]:
+        """The translations of each text with what they looked at.
+
+        `details`: the best one's trace tells also how sure each step was, what else it might have said, and what else
+        the beam held.
+        """
         search = search or self.search
         for text in texts:
             if not isinstance(text, str):
@@ -133,7 +154,7 @@ class Translator:
         sources = [tidy(text) for text in texts]
         parts = [self._parts(source) for source in sources]
         flat = [part for some in parts for part in some]
-        found = iter(self._search(flat, search, prefix))
+        found = iter(self._search(flat, search, prefix, details))
         return [
             self._joined(source, some, [next(found) for _ in some]) for source, some in zip(sources, parts, strict=True)
         ]
@@ -143,6 +164,13 @@ class Translator:
         sources, references = group(pairs)
         return score(self.translate(sources, search), references)
 
+    def forced(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
+        """What the model looks at, and how sure it is, if it must say each target."""
+        if len(sources) != len(targets):
+            raise ValueError(f"targets: expected one for each of {len(sources)} sources, got {len(targets)}")
+        with self.autocast():
+            return self._tracer.forced(self.model, sources, targets, self.device)
+
     def _parts(self, source: str) -> list[str]:
         """The text, or its sentences if it is longer than what training saw; none of an empty one."""
         if not source:
@@ -151,20 +179,31 @@ class Translator:
             return [source]
         return [part for part in SENTENCE_END.split(source) if part]
 
-    def _search(self, parts: Sequence[str], search: Search, prefix: str) -> Iterable[list[Translation]]:
+    def _search(self, parts: Sequence[str], search: Search, prefix: str, details: bool) -> Iterable[list[Translation]]:
         """Batches of like length; results in the order of `parts`."""
-        pieces = [self.vocabularies.source.pieces(part) for part in parts]
+        sources = [self._tracer.source(part) for part in parts]
         found: dict[int, list[Translation]] = {}
         start = self.vocabularies.target.encode(prefix) if prefix else None
-        for rows in by_length(pieces, BATCH):
-            tokens = [[*(piece.token for piece in pieces[row]), END] for row in rows]
-            lengths = torch.tensor([len(row) for row in tokens])
-            batch = padded(tokens).to(self._device)
-            with autocast(self._precision, self._device):
-                hypotheses = self._hypotheses(batch, lengths, search, None if start is None else [start] * len(rows))
-            for row, some in zip(rows, hypotheses, strict=True):
-                found[row] = [self._translation(parts[row], pieces[row], each) for each in some]
+        wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
+        for rows in by_length([side.tokens for side in sources], BATCH):
+            batch, lengths = self.batch([sources[row].tokens for row in rows])
+            with self.autocast():
+                prefixes = None if start is None else [start] * len(rows)
+                hypotheses = self._hypotheses(batch, lengths, wider, prefixes)
+                steps: Sequence[Forced | None] = [None] * len(rows)
+                if details:
+                    steps = forced(self.model, batch, lengths, [some[0].said for some in hypotheses])
+            for row, some, best in zip(rows, hypotheses, steps, strict=True):
+                told = candidates(some, self.vocabularies.target) if details else []
+                found[row] = [
+                    self._translation(sources[row], each, None if rank else best, told)
+                    for rank, each in enumerate(some[: search.n_best])
+                ]
         return [found[index] for index in range(len(parts))]
+
+    def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sources as the model takes them: (padded, lengths)"""
+        return padded(tokens).to(self.device), torch.tensor([len(row) for row in tokens])
 
     def _hypotheses(
         self, batch: torch.Tensor, lengths: torch.Tensor, search: Search, prefixes: list[list[int]] | None
@@ -196,15 +235,12 @@ class Translator:
             prefixes=prefixes,
         )
 
-    def _translation(self, source: str, pieces: Sequence[Any], hypothesis: Hypothesis) -> Translation:
-        text = self.vocabularies.target.decode(hypothesis.tokens)
-        end = Span("", len(source), len(source))
-        source_pieces = [*(Span(source[piece.start : piece.end], piece.start, piece.end) for piece in pieces), end]
-        target_pieces = spans(self.vocabularies.target, hypothesis.tokens, text)
-        if hypothesis.finished:
-            target_pieces.append(Span("", len(text), len(text)))
-        trace = Trace(source, text, source_pieces, target_pieces, hypothesis.weights)
-        return Translation(text, hypothesis.score, hypothesis.log_probability, [trace])
+    def _translation(
+        self, source: Side, hypothesis: Hypothesis, steps: Forced | None, told: Sequence[Candidate]
+    ) -> Translation:
+        target = self._tracer.target(hypothesis.said)
+        trace = self._tracer.trace(source, target, hypothesis.weights, steps, told)
+        return Translation(target.text, hypothesis.score, hypothesis.log_probability, [trace])
 
     def _joined(self, source: str, parts: list[str], found: list[list[Translation]]) -> Answer:
         if not parts:
@@ -223,27 +259,6 @@ class Translator:
             joined.append(Translation(text, mean, total, [each.traces[0] for each in chosen]))
         notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"
         return Answer(source, joined, [notice])
-
-
-def spans(vocabulary: Vocabulary, tokens: Sequence[int], text: str) -> list[Span]:
-    """Where each token of a decoded text stands: what the text grew by when it came."""
-    found, before = [], ""
-    for count in range(1, len(tokens) + 1):
-        now = vocabulary.decode(tokens[:count])
-        common = len(now) if now.startswith(before) else _shared(before, now)
-        start = len(before) if now.startswith(before) else common
-        start += text[start : start + 1] == " "
-        end = max(min(len(now), len(text)), min(start, len(text)))
-        found.append(Span(text[min(start, end) : end], min(start, end), end))
-        before = now
-    return found
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 def load(folder: str | Path, device: str | None = None, precision: Precision = "auto") -> Translator:

@@ -88,8 +88,8 @@ def test_a_long_text_is_cut_at_its_sentence_ends(translator: Translator) -> None
     (notice,) = answer.notices
     assert "longer than anything in training" in notice and "in 6 parts" in notice
     best = answer.translations[0]
-    assert [trace.source for trace in best.traces] == SOURCES[:6]
-    assert [trace.target for trace in best.traces] == translator.translate(SOURCES[:6])
+    assert [trace.source.text for trace in best.traces] == SOURCES[:6]
+    assert [trace.target.text for trace in best.traces] == translator.translate(SOURCES[:6])
     singles = [each.translations[0] for each in translator.answers(SOURCES[:6])]
     assert best.log_probability == pytest.approx(sum(each.log_probability for each in singles), rel=1e-4)
 
@@ -106,7 +106,7 @@ def test_every_sentence_end_counts(end: str, translator: Translator) -> None:
 def test_numbers_and_runs_of_marks_are_not_cut_apart(translator: Translator) -> None:
     text = "The boy sees 3.14 mangoes?! " + " ".join(SOURCES[:3]) + ".."
     (answer,) = translator.answers([text])
-    parts = [trace.source for trace in answer.translations[0].traces]
+    parts = [trace.source.text for trace in answer.translations[0].traces]
     assert parts == ["The boy sees 3.14 mangoes?!", *SOURCES[:2], SOURCES[2] + ".."]
 
 
@@ -136,12 +136,13 @@ def test_traces_stand_on_the_text(translator: Translator) -> None:
     for answer in translator.answers([*SOURCES[:20], "漢 😀 é x"], Search(beam=3, n_best=3)):
         for each in answer.translations:
             (trace,) = each.traces
-            assert trace.source == answer.source and trace.target == each.text
-            assert trace.weights.shape == (len(trace.target_pieces), len(trace.source_pieces))
+            assert trace.source.text == answer.source and trace.target.text == each.text
+            assert trace.weights.shape == (len(trace.target.pieces), len(trace.source.pieces))
             np.testing.assert_allclose(trace.weights.sum(1), 1, atol=1e-4)
-            for text, pieces in ((trace.source, trace.source_pieces), (trace.target, trace.target_pieces)):
-                assert all(text[piece.start : piece.end] == piece.text for piece in pieces)
-            covered = "".join(piece.text for piece in trace.source_pieces)
+            for side in (trace.source, trace.target):
+                assert all(side.text[piece.start : piece.end] == piece.text for piece in side.pieces)
+                assert len(side.tokens) == len(side.pieces)
+            covered = "".join(piece.text for piece in trace.source.pieces)
             if answer.source.isascii():
                 assert covered == answer.source.replace(" ", "")
 

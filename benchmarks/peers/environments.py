@@ -3,9 +3,9 @@
     from peers.environments import measure
     measure("joeynmt", "train", "--folder", folder, "--updates", "100")["tokens_per_second"]
 
-An environment is made on first use under benchmarks/.peers (about 1.3 GB each): torch first, of the version that this
-project is measured with, then every other package pinned in NAME.txt, without looking at what they ask for, so that
-nothing replaces that torch.
+An environment is made on first use under benchmarks/.peers (about 1.3 GB each): torch first, if the peer uses it, of
+the version that this project is measured with, then every other package pinned in NAME.txt, without looking at what
+they ask for, so that nothing replaces that torch.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import venv
 from pathlib import Path
 from typing import Any, Literal
 
-Peer = Literal["joeynmt", "opennmt"]
+Peer = Literal["joeynmt", "opennmt", "eflomal"]
 
 TORCH = "torch==2.13.0"
+WITHOUT_TORCH = ("eflomal",)
 BENCHMARKS = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = BENCHMARKS / ".peers"
 
@@ -32,7 +33,8 @@ def environment(name: Peer) -> Path:
         raise ValueError(f"name: no peer {name!r}; {requirements.name} is missing beside {Path(__file__).name}")
     python = ENVIRONMENTS / name / "bin" / "python"
     stamp = ENVIRONMENTS / name / "installed"
-    pins = f"{TORCH}\n{requirements.read_text(encoding='utf-8')}"
+    first = [] if name in WITHOUT_TORCH else [TORCH]
+    pins = "\n".join([*first, requirements.read_text(encoding="utf-8")])
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == pins:
         return python
     print(f"making the environment of {name} …", file=sys.stderr)
@@ -40,7 +42,8 @@ def environment(name: Peer) -> Path:
     (ENVIRONMENTS / ".gitignore").write_text("*\n", encoding="utf-8")
     venv.create(ENVIRONMENTS / name, clear=True, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, TORCH], check=True, stdout=sys.stderr)
+    if first:
+        subprocess.run([*pip, *first], check=True, stdout=sys.stderr)
     subprocess.run([*pip, "--no-deps", "--requirement", str(requirements)], check=True, stdout=sys.stderr)
     stamp.write_text(pins, encoding="utf-8")
     return python

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -12,28 +13,47 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from regard.translator import Answer
+    from regard.alignment.carry import Kind
+    from regard.commands.looking import Looking
+    from regard.translator import Answer, Translator
 
 LINES = 256
 """lines read before they are translated together"""
 
 
+Texts = Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -i, or of standard input.")]
+Input = Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")]
+Out = Annotated[Path | None, typer.Option("--output", "-o", help="Write here, not on standard output.")]
+Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Hypotheses kept; 1: greedy. Default: the recipe's.")]
+Best = Annotated[int, typer.Option(min=1, max=100, help="Give so many, as rank TAB score TAB text.")]
+Look = Annotated[
+    str | None,
+    typer.Option(help="Show what each word looked at: terminal, or a .html, .svg, .png, .pdf or .json file."),
+]
+Test = Annotated[bool, typer.Option("--evidence", help="Of --look: test whether the weights mean anything. Slower.")]
+Carry = Annotated[
+    str | None,
+    typer.Option(metavar="KINDS", help="Carry over as they are, parted by commas: numbers, addresses, markup, names."),
+]
+
+
 def translate(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
-    text: Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -i, or of standard input.")] = None,
-    input_: Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here, not on standard output.")] = None,
-    beam: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Hypotheses kept; 1: greedy. Default: the recipe's.")
-    ] = None,
-    n_best: Annotated[int, typer.Option(min=1, max=100, help="Give so many, as rank TAB score TAB text.")] = 1,
+    text: Texts = None,
+    input_: Input = None,
+    output: Out = None,
+    beam: Beam = None,
+    n_best: Best = 1,
     length_penalty: Annotated[float | None, typer.Option(min=0.0, help="α in log p / length^α.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
     temperature: Annotated[float, typer.Option(help="Of --sample: lower is safer.")] = 1.0,
     among: Annotated[int | None, typer.Option(min=1, help="Of --sample: only among so many tokens.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**31, help="Of --sample.")] = None,
     prefix: Annotated[str, typer.Option(help="How each translation must begin.")] = "",
-    look: Annotated[str | None, typer.Option(help="terminal: show what each word looked at.")] = None,
+    carry: Carry = None,
+    look: Look = None,
+    view: Annotated[str, typer.Option(help="Of a picture: grid or links.")] = "grid",
+    evidence: Test = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
@@ -43,35 +63,65 @@ def translate(
     """Translate texts, a file or standard input; results on standard output, all else on standard error."""
     import torch
 
-    from regard.commands.screen import complain
+    from regard.alignment.carry import read_kinds
+    from regard.commands.looking import Looking
     from regard.translator import Search, load
 
     if text and input_ is not None:
         raise ValueError("expected texts or --input, got both")
-    if look not in (None, "terminal"):
-        raise ValueError(f"--look: expected terminal, got {look!r}")
+    looking, kinds = Looking(look, view, evidence), read_kinds(carry)
     if threads is not None:
         torch.set_num_threads(threads)
     if seed is not None:
         torch.manual_seed(seed)
     translator = load(model, device, precision)  # type: ignore[arg-type]
     usual = translator.search
-    search = Search(
-        beam or max(usual.beam, n_best),
-        n_best,
-        usual.length_penalty if length_penalty is None else length_penalty,
-        sample,
-        temperature,
-        among,
-    )
-    write = _writer(json_, n_best, look)
-    with _opened(output) as out:
-        for lines in _chunks(_lines(text, input_)):
-            for answer in translator.answers(lines, search, prefix):
+    penalty = usual.length_penalty if length_penalty is None else length_penalty
+    search = Search(beam or max(usual.beam, n_best), n_best, penalty, sample, temperature, among)
+
+    def answers(lines: list[str]) -> list[Answer]:
+        found = translator.answers(lines, search, prefix, details=looking.wanted)
+        return [carried(answer, kinds) for answer in found] if kinds else found
+
+    _write_all(_chunks(_lines(text, input_)), answers, translator, looking, output, _writer(json_, n_best), quiet)
+
+
+def _write_all(
+    chunks: Iterator[list[str]],
+    answers: Callable[[list[str]], list[Answer]],
+    translator: Translator,
+    looking: Looking,
+    output: Path | None,
+    write: Callable[[Answer, TextIO], None],
+    quiet: bool,
+) -> None:
+    from regard.commands.output import Output
+    from regard.commands.screen import complain
+
+    with Output(output) as out:
+        for lines in chunks:
+            for answer in answers(lines):
                 write(answer, out)
+                looking.take(answer, translator, out)
                 for notice in () if quiet else answer.notices:
                     complain(f"{_short(answer.source)!r}: {notice}")
             out.flush()
+    for notice in looking.finish():
+        if not quiet:
+            complain(notice)
+
+
+def carried(answer: Answer, kinds: Collection[Kind]) -> Answer:
+    """With numbers and the like as the source has them."""
+    from regard.alignment.carry import carry_over
+
+    return replace(
+        answer,
+        translations=[
+            replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
+            for each in answer.translations
+        ],
+    )
 
 
 def _lines(text: list[str] | None, path: Path | None) -> Iterator[str]:
@@ -89,37 +139,10 @@ def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-class _opened:  # noqa: N801, read like the function it stands for
-    """The output file, which appears as a whole when all is done, or standard output."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._beside = None if path is None else path.with_name(path.name + ".new")
-
-    def __enter__(self) -> TextIO:
-        if self._beside is None:
-            sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-            return sys.stdout
-        self._file = self._beside.open("w", encoding="utf-8", newline="\n")
-        return self._file
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._beside is None:
-            return
-        self._file.close()
-        if kind is None:
-            assert self._path is not None
-            self._beside.replace(self._path)
-        else:
-            self._beside.unlink()
-
-
-def _writer(as_json: bool, n_best: int, look: str | None) -> Callable[[Answer, TextIO], None]:
+def _writer(as_json: bool, n_best: int) -> Callable[[Answer, TextIO], None]:
     if as_json:
         return _write_json
-    if n_best > 1:
-        return _write_ranked
-    return _write_looked if look else _write_text
+    return _write_ranked if n_best > 1 else _write_text
 
 
 def _write_text(answer: Answer, out: TextIO) -> None:
@@ -129,14 +152,6 @@ def _write_text(answer: Answer, out: TextIO) -> None:
 def _write_ranked(answer: Answer, out: TextIO) -> None:
     for rank, each in enumerate(answer.translations, 1):
         print(rank, f"{each.score:.4f}", each.text, sep="\t", file=out)
-
-
-def _write_looked(answer: Answer, out: TextIO) -> None:
-    from regard.look.terminal import grid
-
-    print(answer.text, file=out)
-    for trace in answer.translations[0].traces:
-        print("\n" + grid(trace) + "\n", file=out)
 
 
 def _write_json(answer: Answer, out: TextIO) -> None:

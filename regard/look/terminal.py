@@ -1,42 +1,63 @@
-"""A trace as a grid for the terminal: a row a word of the translation, a column a word of the source."""
+"""A table as a grid for the terminal: a row for each word that looks, a column for each that is looked at."""
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Sequence
+from typing import TextIO
 
 from rich.cells import cell_len
 
-from regard.look.trace import Matrix, Span, Trace
-
-END = "⏹"
-"""the end token, which also looks and can be looked at"""
+from regard.look.colours import colour, ink
+from regard.look.table import Table
 
 
-def grid(trace: Trace, width: int | None = None) -> str:
-    """Each cell a weight, as a bar and a number; cells that share a row add up to 1. Wide tables go on below."""
-    rows, columns, weights = trace.by_words()
-    names = [_name(word) for word in rows]
-    heads = [_name(word) for word in columns]
-    left = max((cell_len(name) for name in names), default=0)
-    room = (width or shutil.get_terminal_size((120, 24)).columns) - left
+def in_colour(out: TextIO) -> bool:
+    """Colours are for people at terminals who have not asked for none (no-color.org)."""
+    return out.isatty() and not os.environ.get("NO_COLOR")
+
+
+def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
+    """Each cell a weight, as a bar and a number; cells that share a row add up to 1. Wide tables go on below.
+
+    Where the source runs from right to left, so do the columns.
+    """
+    room = (width or shutil.get_terminal_size((80, 24)).columns) - _width(table.rows)
+    order = list(range(len(table.columns)))
     parts = []
-    first = 0
-    while first < len(heads):
-        last, used = first, 0
-        while last < len(heads) and (last == first or used + _cell(heads[last]) <= room):
-            used += _cell(heads[last])
-            last += 1
-        parts.append(_part(names, heads[first:last], weights[:, first:last], left))
-        first = last
-    return "\n\n".join(parts)
+    while order:
+        count, used = 1, _cell(table.columns[order[0]])
+        while count < len(order) and used + _cell(table.columns[order[count]]) <= room:
+            used += _cell(table.columns[order[count]])
+            count += 1
+        shown, order = order[:count], order[count:]
+        parts.append(_part(table, shown if table.column_direction == "ltr" else shown[::-1], colours))
+    return "\n\n".join([*parts, *(["\n".join(table.footnotes)] if table.footnotes else [])])
 
 
-def _part(names: list[str], heads: list[str], weights: Matrix, left: int) -> str:
+def _part(table: Table, shown: list[int], colours: bool) -> str:
+    left = _width(table.rows)
+    heads = [table.columns[column] for column in shown]
     lines = [" " * left + "".join(_right(head, _cell(head)) for head in heads)]
-    for name, row in zip(names, weights.tolist(), strict=True):
-        cells = (_right(f"{bar(weight)} {weight:.2f}", _cell(head)) for head, weight in zip(heads, row, strict=True))
-        lines.append(name + " " * (left - cell_len(name)) + "".join(cells))
-    return "\n".join(line.rstrip() for line in lines)
+    for name, weights, shares in zip(table.rows, table.weights.tolist(), table.shares.tolist(), strict=True):
+        cells = [_shown(weights[column], shares[column], _cell(table.columns[column]), colours) for column in shown]
+        lines.append((name + " " * (left - cell_len(name)) + "".join(cells)).rstrip())
+    return "\n".join([lines[0].rstrip(), *lines[1:]])
+
+
+def _shown(weight: float, share: float, width: int, colours: bool) -> str:
+    """A bar and a number, at the right end of the cell."""
+    text = f"{bar(share)} {weight:.2f}"
+    if not colours:
+        return _right(text, width)
+    ground = colour(share)
+    return " " * max(0, width - cell_len(text)) + f"\x1b[{_code(38, ink(ground))};{_code(48, ground)}m{text}\x1b[0m"
+
+
+def _code(which: int, rgb: str) -> str:
+    """Of ANSI: 38 is ink, 48 is ground."""
+    return f"{which};2;" + ";".join(str(int(rgb[place : place + 2], 16)) for place in (1, 3, 5))
 
 
 def bar(weight: float) -> str:
@@ -44,8 +65,8 @@ def bar(weight: float) -> str:
     return " ▁▂▃▄▅▆▇█"[max(0, min(8, round(weight * 8)))]
 
 
-def _name(word: Span) -> str:
-    return word.text or END
+def _width(names: Sequence[str]) -> int:
+    return max(map(cell_len, names), default=0)
 
 
 def _cell(head: str) -> int:

@@ -8,6 +8,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from torch import Tensor
 
+from regard.text.vocabulary import END
+
 
 class State(Protocol):
     """k hypotheses of B sentences, in mid-translation."""
@@ -43,6 +45,11 @@ class Hypothesis:
     """whether the end token was reached before the longest length allowed"""
     weights: np.ndarray[Any, np.dtype[np.float32]]
     """[steps, S]: what each step looked at; the last row is the end token's, if it was reached"""
+
+    @property
+    def said(self) -> list[int]:
+        """the tokens, with the end token if it was reached"""
+        return [*self.tokens, END] if self.finished else self.tokens
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def read_pairs(paths: Sequence[str | Path], reverse: bool = False, languages: tu
     skipped: dict[str, list[int]] = {}
     seen: set[tuple[str, str]] = set()
     number = 0
-    for number, row in enumerate(_rows(paths, languages), start=1):
+    for number, row in enumerate(rows_of(paths, languages), start=1):
         sides = row if isinstance(row, str) else _tidied(row, reverse)
         reason = sides if isinstance(sides, str) else _objection(sides, seen)
         if reason:
@@ -90,7 +90,7 @@ def read_references(
 ) -> list[Pair]:
     """Pairs for evaluation: one for each line, empty sides and repeats too; a line without two sides is an error."""
     pairs: list[Pair] = []
-    for number, row in enumerate(_rows(paths, languages), start=1):
+    for number, row in enumerate(rows_of(paths, languages), start=1):
         if isinstance(row, str):
             raise ValueError(f"{_told_paths(paths)}, line {number} is no pair: {row}; {EXPECTED}")
         pairs.append(Pair(*_tidied(row, reverse), number))
@@ -113,7 +113,7 @@ def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
         yield text
 
 
-def _rows(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> Iterator[Row]:
+def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> Iterator[Row]:
     """What each line gives, in the format that number and names of the files tell."""
     files = _files(paths)
     kinds = [_kind(file) for file in files]

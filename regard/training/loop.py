@@ -18,6 +18,7 @@ from regard.text.batches import Batch, arrange
 from regard.text.vocabulary import PAD
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
+from regard.training.guide import guided_loss
 from regard.training.loss import smoothed_loss
 from regard.training.plan import TRIAL, Plan, by_clock, by_epochs
 from regard.training.precision import Precision, autocast
@@ -162,22 +163,28 @@ class Loop:
         for rows in order[progress.place :]:
             began = time.monotonic()
             batch = Batch.of([examples[row] for row in rows], self.machine.device)
-            self.update(batch, began, last=progress.place + 1 == len(order))
+            linked = (
+                None if self.setup.guide is None else self.setup.guide.linked(rows, batch, self.recipe.guided_later)
+            )
+            self.update(batch, began, linked, last=progress.place + 1 == len(order))
             self._between_updates()
             if self._stop:
                 raise KeyboardInterrupt
             if progress.ended:
                 return
 
-    def update(self, batch: Batch, began: float, last: bool = False) -> None:
-        """One step of the optimizer, `began` with the making of the batch; `last` of the epoch."""
+    def update(self, batch: Batch, began: float, linked: Tensor | None = None, last: bool = False) -> None:
+        """One step of the optimizer, `began` with the making of the batch; `last` of the epoch.
+
+        `linked` bool [B, T, S]: where attention should look.
+        """
         progress, recipe = self.progress, self.recipe
         plan = progress.planned or Plan(10**9, (), recipe.warmup)
         self._whole = False
         for group in self.optimizer.param_groups:
             group["lr"] = plan.learning_rate(progress.update, recipe)
         with autocast(self.machine.precision, self.machine.device):
-            loss, told = self._loss(batch, plan.sampling(progress.update, recipe))
+            loss, told = self._loss(batch, linked, plan.sampling(progress.update, recipe))
         if (not told.is_cuda or progress.update % CHECKED == 0) and not bool(told.isfinite()):
             raise DivergedError
         if progress.first_loss is None:
@@ -192,15 +199,17 @@ class Loop:
         self._whole = True
         self.reporter.update(progress, plan, told, batch.tokens, time.monotonic() - began, self.seconds)
 
-    def _loss(self, batch: Batch, sampling: float) -> tuple[Tensor, Tensor]:
+    def _loss(self, batch: Batch, linked: Tensor | None, sampling: float) -> tuple[Tensor, Tensor]:
         """(what is minimized, the mean loss of a token that is told)"""
-        decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling)
+        decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=linked is not None)
         output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
         layer = self.model.output
         loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, self.recipe.label_smoothing)
+        if linked is not None:
+            loss = loss + self.recipe.guided_attention * guided_loss(decoded.weights, linked)
         if decoded.log_probability is None or self.setup.recipe.model.estimator != "reinforce":
-            return loss, loss.detach()
-        return loss + self._by_reward(decoded.log_probability, batch.expected != PAD, each), loss.detach()
+            return loss, each.mean()
+        return loss + self._by_reward(decoded.log_probability, batch.expected != PAD, each), each.mean()
 
     def _by_reward(self, log_probability: Tensor, real: Tensor, losses: Tensor) -> Tensor:
         """REINFORCE (Williams 1992): choices are made likelier by how much better than usual it went after them.

@@ -133,6 +133,7 @@ class Reporter:
             source=found.source,
             translation=found.translation,
             reference=found.reference,
+            probes=[trace.as_dict() for trace in found.probes],
         )
         mark = "  best so far" if better else ""
         self._screen.say(

@@ -50,6 +50,10 @@ class TrainingRecipe:
     """decay of the running average of the weights, which is what is kept as the model; 0: the weights themselves"""
     scheduled_sampling: float = 0.0
     """the share of the decoder's inputs that are its own predictions, reached step by step at the end"""
+    guided_attention: float = 0.0
+    """how much it counts, beside the loss, that attention looks where links computed from the pairs say"""
+    guided_later: bool = False
+    """guide it one step later, once a word is said: for a model that is to align, not to translate"""
     segmentation_dropout: float = 0.1
     """the share of merges left out when subwords are cut (BPE-dropout)"""
     lower_case: float = 0.05
@@ -65,6 +69,8 @@ class TrainingRecipe:
         positive("training", "learning_rate", self.learning_rate)
         for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
             share(f"training.{name}", getattr(self, name))
+        if not 0 <= self.guided_attention < float("inf"):
+            raise ValueError(f"training.guided_attention: expected a number of at least 0, got {self.guided_attention}")
         if not 0 <= self.scheduled_sampling <= 1:
             raise ValueError(f"training.scheduled_sampling: expected a share in [0, 1], got {self.scheduled_sampling}")
 

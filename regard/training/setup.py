@@ -15,6 +15,7 @@ from regard.search.hypothesis import Length
 from regard.text.examples import Examples, Variety
 from regard.text.pairs import Pair
 from regard.text.vocabulary import Vocabulary, learn_subwords, learn_words
+from regard.training.guide import Guide
 from regard.training.recipe import Recipe, VocabularyRecipe
 
 VALIDATED = 1000
@@ -31,6 +32,8 @@ class Setup:
     sources: list[str]
     """of dev"""
     references: list[list[str]]
+    guide: Guide | None = None
+    """where attention should look, if it is told"""
 
 
 def set_up(train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Setup:
@@ -45,7 +48,8 @@ def set_up(train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int
     torch.manual_seed(seed)
     model = build(recipe, vocabularies)
     sources, references = group(dev)
-    return Setup(recipe, vocabularies, examples, model, limit, sources[:VALIDATED], references[:VALIDATED])
+    guide = Guide.of(train, vocabularies) if training.guided_attention else None
+    return Setup(recipe, vocabularies, examples, model, limit, sources[:VALIDATED], references[:VALIDATED], guide)
 
 
 def build(recipe: Recipe, vocabularies: Vocabularies) -> Recurrent:

@@ -9,13 +9,17 @@ import torch
 
 from regard import scoring
 from regard.folder import Vocabularies
+from regard.look.trace import Trace
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.walk import greedy
 from regard.text.batches import by_length, padded
 from regard.text.vocabulary import END
+from regard.tracing import Tracer
 from regard.training.setup import Setup
 
 BATCH = 256
+PROBES = 4
+PROBE_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,15 @@ class Validation:
     reference: str
     same: bool
     """every source got the same translation, but for where it was cut off: nothing was learned"""
+    probes: list[Trace]
+    """of the same few sources at every validation, with what their references are made of"""
 
 
 def validate(setup: Setup, number: int, device: torch.device) -> Validation:
     """The `number`-th validation shows the `number`-th source."""
     setup.model.eval()
     tokens = translate_all(setup.model, setup.vocabularies, setup.limit, setup.sources, device)
+    probes = _probes(setup, device)
     setup.model.train()
     texts = [setup.vocabularies.target.decode(hypothesis.tokens) for hypothesis in tokens]
     exact = sum(text in options for text, options in zip(texts, setup.references, strict=True))
@@ -44,7 +51,16 @@ def validate(setup: Setup, number: int, device: torch.device) -> Validation:
         texts[shown],
         setup.references[shown][0],
         len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens]),
+        probes,
     )
+
+
+def _probes(setup: Setup, device: torch.device) -> list[Trace]:
+    """A few sentences that fit on a page, told by their references: the same words at every validation."""
+    length = [len(source.split()) for source in setup.sources]
+    chosen = sorted(range(len(length)), key=lambda row: (abs(length[row] - PROBE_WORDS), row))[:PROBES]
+    sources, targets = [setup.sources[row] for row in chosen], [setup.references[row][0] for row in chosen]
+    return Tracer(setup.vocabularies, {}).forced(setup.model, sources, targets, device)
 
 
 def _alike(rows: list[list[int]]) -> bool:

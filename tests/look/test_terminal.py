@@ -1,27 +1,29 @@
 """The grid: every word, columns under their heads, lines within the width."""
 
+import io
 import re
 
 import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from regard.look.terminal import END, bar, grid
-from regard.look.trace import Span, Trace
-from tests.look.test_trace import drawn
+from regard.look.table import END, Table, table
+from regard.look.terminal import bar, grid, in_colour
+from regard.look.trace import Span
+from tests.look.test_trace import drawn, traced
 
 LATIN = "The old man is reading a newspaper in the garden.", "Le vieil homme lit un journal dans le jardin."
 MIXED = "The old man is reading a newspaper.", "म्हातारा माणूस वर्तमानपत्र वाचत आहे."
 WIDE = "I drink 咖啡 ☕ now.", "我 现在 喝 咖啡。"
 
 
-def trace(source: str, target: str) -> Trace:
+def trace(source: str, target: str) -> Table:
     """Pieces are the words, and the end token."""
     sides = []
     for text in (source, target):
         words = [Span(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", text)]
         sides.append([*words, Span("", len(text), len(text))])
-    return Trace(source, target, *sides, drawn(len(sides[1]), len(sides[0])))
+    return table(traced(source, target, *sides, drawn(len(sides[1]), len(sides[0]))))
 
 
 def parts(text: str) -> list[list[str]]:
@@ -82,3 +84,28 @@ def test_the_terminals_width_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_next_to_nothing() -> None:
     assert grid(trace("", ""), 80) == f"        {END}\n{END}  █ 1.00"
+
+
+def test_colours_change_nothing_but_the_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, coloured = (grid(trace(*MIXED), 60, colours) for colours in (False, True))
+    assert "\x1b[" in coloured and re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_colours_are_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert in_colour(Screen()) and not in_colour(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not in_colour(Screen())
+
+
+def test_columns_run_from_right_to_left_where_the_source_does() -> None:
+    (part,) = parts(grid(trace("هو يشرب الشاي", "He drinks tea"), 1000))
+    assert part[0].split() == [END, "الشاي", "يشرب", "هو"]
+
+
+def test_footnotes_stand_below() -> None:
+    assert grid(Table(["a"], ["b"], drawn(1, 1), footnotes=["of note"]), 80).endswith("\n\nof note")

@@ -1,11 +1,16 @@
 """Traces by words: whose pieces they are, and what they look at."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.look.trace import Span, Trace, words
+from regard.look.trace import Altered, Attended, Candidate, Evidence, Side, Span, Step, Trace, read, words, write
+from regard.text.boundaries import word_bounds
 from regard.text.normal import tidy
 from regard.text.vocabulary import Vocabulary
 from tests.text.test_vocabulary import STRANGE, sentences, subwords, texts
@@ -18,6 +23,13 @@ def pieces(vocabulary: Vocabulary, text: str, end: bool = True) -> list[Span]:
     return [*found, Span("", len(text), len(text))] if end else found
 
 
+def traced(
+    source: str, target: str, source_pieces: list[Span], target_pieces: list[Span], weights: np.ndarray
+) -> Trace:
+    """Of one attention with one head."""
+    return Trace(Side(source, source_pieces), Side(target, target_pieces), [Attended("cross", weights[None, None])])
+
+
 def drawn(rows: int, columns: int) -> np.ndarray:
     weights = np.random.default_rng(0).random((rows, columns), dtype=np.float32)
     return weights / weights.sum(1, keepdims=True)
@@ -27,7 +39,8 @@ def check(vocabulary: Vocabulary, text: str) -> None:
     """The words of the text, each once, and every piece with the word it lies in."""
     found = pieces(vocabulary, text)
     spans, owners = words(text, found)
-    assert [span.text for span in spans] == [*text.split(), ""]
+    expected = [text[begin:end] for begin, end in word_bounds(text, [piece.start for piece in found])]
+    assert [span.text for span in spans] == [*expected, ""]
     assert all(text[span.start : span.end] == span.text for span in spans)
     assert len(owners) == len(found) and owners == sorted(owners)
     for piece, owner in zip(found, owners, strict=True):
@@ -75,7 +88,15 @@ def test_strange_words_in_a_sentence() -> None:
 def test_a_piece_that_holds_a_blanks_mark_alone_belongs_to_the_word_that_begins() -> None:
     text = "so (it"
     given_pieces = [Span("so", 0, 2), Span("", 3, 3), Span("(", 3, 4), Span("it", 4, 6)]
-    assert words(text, given_pieces) == ([Span("so", 0, 2), Span("(it", 3, 6)], [0, 1, 1, 1])
+    assert words(text, given_pieces) == ([Span("so", 0, 2), Span("(", 3, 4), Span("it", 4, 6)], [0, 1, 1, 2])
+
+
+def test_a_word_in_which_no_piece_begins_belongs_to_the_one_before() -> None:
+    assert words("so it.", [Span("so", 0, 2), Span("it.", 3, 6)]) == ([Span("so", 0, 2), Span("it.", 3, 6)], [0, 1])
+
+
+def test_a_piece_that_begins_with_its_blank_belongs_to_the_word_behind_it() -> None:
+    assert words("he read", [Span("he", 0, 2), Span(" read", 2, 7)]) == ([Span("he", 0, 2), Span("read", 3, 7)], [0, 1])
 
 
 def test_pieces_of_one_character_belong_to_one_word() -> None:
@@ -95,17 +116,16 @@ def test_the_end_is_a_word_of_its_own() -> None:
 
 def test_a_text_that_did_not_end() -> None:
     text = sentences()[0][0]
-    spans, _ = words(text, pieces(subwords(), text, end=False))
-    assert [span.text for span in spans] == text.split()
+    with_end, without = (words(text, pieces(subwords(), text, end=end))[0] for end in (True, False))
+    assert with_end == [*without, Span("", len(text), len(text))]
 
 
 @pytest.mark.parametrize(("source", "target"), [sentences()[0], sentences()[1], ("Is it (so)?", "ते असे आहे का ?")])
 def test_weights_between_words_are_sums_of_means(source: str, target: str) -> None:
     source_pieces, target_pieces = pieces(subwords(), source), pieces(subwords(), target)
     weights = drawn(len(target_pieces), len(source_pieces))
-    rows, columns, table = Trace(source, target, source_pieces, target_pieces, weights).by_words()
-    assert [span.text for span in rows] == [*target.split(), ""]
-    assert [span.text for span in columns] == [*source.split(), ""]
+    rows, columns, table = traced(source, target, source_pieces, target_pieces, weights).by_words()
+    assert rows == words(target, target_pieces)[0] and columns == words(source, source_pieces)[0]
     assert table.dtype == np.float32 and table.shape == (len(rows), len(columns))
     np.testing.assert_allclose(table.sum(1), 1, rtol=1e-5)
 
@@ -128,7 +148,7 @@ def test_by_words_of_pieces_that_are_words_is_the_same() -> None:
     source, target = "a b c", "d e"
     spans = [[Span(text[i], i, i + 1) for i in range(0, len(text), 2)] for text in (source, target)]
     weights = drawn(2, 3)
-    rows, columns, table = Trace(source, target, *spans, weights).by_words()
+    rows, columns, table = traced(source, target, *spans, weights).by_words()
     assert [columns, rows] == spans
     np.testing.assert_array_equal(table, weights)
 
@@ -139,6 +159,74 @@ def test_rows_add_up_whatever_the_texts(source: str, target: str, end: bool) -> 
     source, target = tidy(source), tidy(target)
     source_pieces, target_pieces = pieces(subwords(), source), pieces(subwords(), target, end or not target)
     weights = drawn(len(target_pieces), len(source_pieces))
-    rows, columns, table = Trace(source, target, source_pieces, target_pieces, weights).by_words()
+    rows, columns, table = traced(source, target, source_pieces, target_pieces, weights).by_words()
     assert table.shape == (len(rows), len(columns))
     np.testing.assert_allclose(table.sum(1), 1, rtol=1e-4)
+
+
+# Files
+
+
+def full_trace() -> Trace:
+    source, target = "He drinks tea.", "तो चहा पितो."
+    source_pieces, target_pieces = pieces(subwords(), source), pieces(subwords(), target)
+    shape = (len(target_pieces), len(source_pieces))
+    heads = np.stack([[drawn(*shape), drawn(*shape) ** 2], [drawn(*shape) ** 3, drawn(*shape)]])
+    sides = Side(source, source_pieces, "en", [5] * shape[1]), Side(target, target_pieces, "mr")
+    words_of = len(sides[1].words), len(sides[0].words)
+    return Trace(
+        *sides,
+        [Attended("cross", heads), Attended("encoder", np.ones((1, 1, shape[1], shape[1]), np.float32))],
+        [Step(0.5, [("ab", 0.25), ("", 0.125)]) for _ in target_pieces],
+        [Candidate(target, -0.5, -2.0), Candidate("तो.", -0.75, -2.25)],
+        {"languages": ["en", "mr"]},
+        [Evidence("leave one out", drawn(*words_of), 0.75)],
+        [Altered("uniform attention", "तो तो.", -9.5)],
+    )
+
+
+def test_a_file_brings_back_what_was_written(tmp_path: Path) -> None:
+    trace = full_trace()
+    write([trace, trace], tmp_path / "trace.json")
+    one, other = read(tmp_path / "trace.json")
+    assert one.as_dict() == other.as_dict() == trace.as_dict()
+    assert (one.source, one.steps, one.candidates) == (trace.source, trace.steps, trace.candidates)
+    for mine, theirs in zip(one.attentions, trace.attentions, strict=True):
+        assert mine.name == theirs.name
+        np.testing.assert_allclose(mine.weights, theirs.weights, atol=0.5e-4 + 1e-7)
+
+
+def test_a_single_trace_may_run_over_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "trace.json").write_text(json.dumps(full_trace().as_dict(), indent=2), encoding="utf-8")
+    (found,) = read(tmp_path / "trace.json")
+    assert found.as_dict() == full_trace().as_dict()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"regard_trace": 2}, "expected a trace of format 1, got 2"),
+        ({"source": None}, "damaged trace"),
+        ({"attentions": [{"name": "cross", "weights": [[[[1.0]]]]}]}, "expected weights of"),
+        ({"attentions": [{"name": "gaze", "weights": [[[[1.0]]]]}]}, "got 'gaze'"),
+        ({"attentions": [{"name": "cross", "weights": [1.0]}]}, "in 4 dims, got 1"),
+        ({"steps": [{"probability": 1.0, "others": []}]}, "one a target piece, got 1"),
+        ({"evidence": [{"name": "x", "values": [[1.0]], "agreement": 0}]}, "evidence 'x'"),
+    ],
+)
+def test_damaged_files(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
+    (tmp_path / "trace.json").write_text(json.dumps(full_trace().as_dict() | change), encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        read(tmp_path / "trace.json")
+
+
+@pytest.mark.parametrize(("content", "complaint"), [("", "empty"), ("{", "as JSON"), ("[1]", "expected a trace")])
+def test_files_that_hold_no_trace(tmp_path: Path, content: str, complaint: str) -> None:
+    (tmp_path / "trace.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=complaint):
+        read(tmp_path / "trace.json")
+
+
+def test_weights_are_the_mean_of_all_that_looks_at_the_source() -> None:
+    trace = full_trace()
+    np.testing.assert_allclose(trace.weights, trace.attentions[0].weights.mean((0, 1)), rtol=1e-6)

@@ -227,10 +227,10 @@ def test_a_checkpoint_by_the_clock_is_as_good_as_any(
     class GoneError(BaseException):
         pass
 
-    def gone(loop: loops.Loop, batch: Any, began: float, last: bool = False) -> None:
+    def gone(loop: loops.Loop, *given: Any, **named: Any) -> None:
         if loop.progress.update == 11:
             raise GoneError
-        real(loop, batch, began, last)
+        real(loop, *given, **named)
 
     monkeypatch.setattr(loops.Loop, "update", gone)
     with pytest.raises(GoneError):

@@ -1,0 +1,30 @@
+"""Which word belongs to which: links from what a model looked at, from two directions, and how right they are."""
+
+from regard.alignment.aligner import Way, align
+from regard.alignment.carry import carry
+from regard.alignment.error_rate import ErrorRate, error_rate
+from regard.alignment.extract import combine, links_of, token_weights
+from regard.alignment.links import Gold, parse_gold, parse_links, read_gold, read_links, write_links
+from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
+from regard.alignment.tokens import split_punctuation, tokens
+
+__all__ = [
+    "SYMMETRIZATIONS",
+    "ErrorRate",
+    "Gold",
+    "Way",
+    "align",
+    "carry",
+    "combine",
+    "error_rate",
+    "links_of",
+    "parse_gold",
+    "parse_links",
+    "read_gold",
+    "read_links",
+    "split_punctuation",
+    "symmetrize",
+    "token_weights",
+    "tokens",
+    "write_links",
+]

@@ -1,0 +1,81 @@
+"""What a model says when its attention is taken from it: if nothing changes, the weights explain nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.core.memory import Memory
+from regard.core.result import Result
+from regard.look.trace import Altered, Trace
+from regard.search.forced import forced
+from regard.search.hypothesis import Translating
+from regard.search.walk import greedy
+
+if TYPE_CHECKING:
+    from regard.translator import Translator
+
+Change = Callable[[Tensor], Tensor]
+"""weights [..., S] → others"""
+
+
+def altered(translator: Translator, trace: Trace, tokens: Sequence[int]) -> list[Altered]:
+    """Greedy translations, and log p of the `tokens` that were said, with other weights in the place of its own."""
+    models: dict[str, Translating] = {
+        "as it is": translator.model,
+        "uniform attention": _Altering(translator.model, _uniform),
+        "shuffled attention": _Altering(translator.model, _shuffled),
+    }
+    batch, lengths = translator.batch([translator.tokens(trace.source.text)])
+    found = []
+    for name, model in models.items():
+        with translator.autocast():
+            (said,) = greedy(model, batch, lengths, translator.limit)
+            (told,) = forced(model, batch, lengths, [tokens])
+        text = translator.vocabularies.target.decode(said.tokens)
+        found.append(Altered(name, text, float(told.log_probabilities.sum())))
+    return found
+
+
+class _Altering:
+    """A model whose weights are changed wherever it reads its memory."""
+
+    def __init__(self, model: Any, change: Change) -> None:
+        self._model, self._change = model, change
+
+    def start(self, source: Tensor, lengths: Tensor) -> Any:
+        state = self._model.start(source, lengths)
+        return replace(state, memory=_AlteredMemory(state.memory, self._change))
+
+    def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
+        return self._model.step(state, tokens)  # type: ignore[no-any-return]
+
+
+class _AlteredMemory:
+    def __init__(self, memory: Memory, change: Change) -> None:
+        self._memory, self._change = memory, change
+
+    def read(self, query: Tensor, **options: Any) -> Result:
+        found = self._memory.read(query, **{**options, "weights": True})
+        assert found.weights is not None
+        weights = self._change(found.weights)
+        value = self._memory.value
+        return Result((weights.to(value.dtype) @ value).to(found.context.dtype), weights=weights)
+
+    def select(self, rows: Tensor) -> _AlteredMemory:
+        return _AlteredMemory(self._memory.select(rows), self._change)
+
+
+def _uniform(weights: Tensor) -> Tensor:
+    return torch.full_like(weights, 1 / weights.shape[-1])
+
+
+def _shuffled(weights: Tensor) -> Tensor:
+    """By the same order at every step, and every time."""
+    order = np.random.default_rng(weights.shape[-1]).permutation(weights.shape[-1])
+    return weights[..., torch.from_numpy(order).to(weights.device)]

@@ -1,0 +1,45 @@
+"""Gradient × input: |∂ log p(target word) / ∂ embedding · embedding|, summed over the pieces of each source word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.evidence.agreement import evidence
+from regard.look.trace import Evidence, Trace
+from regard.text.vocabulary import START
+
+if TYPE_CHECKING:
+    from regard.translator import Translator
+
+
+def gradient(translator: Translator, trace: Trace, tokens: Sequence[int]) -> Evidence:
+    """One copy of the sentence for each target word, so that one backward pass serves all."""
+    target, source = trace.target, trace.source
+    count, model = len(target.words), translator.model
+    batch, lengths = translator.batch([translator.tokens(source.text)] * count)
+    given = torch.tensor([[START, *tokens[:-1]]] * count, device=batch.device)
+    wanted = torch.tensor([tokens] * count, device=batch.device)
+    embedded: list[Tensor] = []
+
+    def keep(_: object, __: object, output: Tensor) -> Tensor:
+        embedded.append(output.detach().requires_grad_())
+        return embedded[0]
+
+    hook = model.encoder.embedding.register_forward_hook(keep)
+    try:
+        with torch.enable_grad(), translator.autocast():
+            logits = model.logits(model(batch, lengths, given).output).float()  # [words, T, V]
+            logs = torch.log_softmax(logits, -1).gather(-1, wanted[..., None])[..., 0]
+            mine = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
+            (found,) = torch.autograd.grad((logs * mine).sum(), embedded[0])
+    finally:
+        hook.remove()
+    by_piece = (found * embedded[0]).sum(-1).abs().detach().float().cpu().numpy()  # [target words, source pieces]
+    values = np.zeros((count, len(source.words)), np.float32)
+    np.add.at(values.T, np.array(source.groups), by_piece.T)
+    return evidence("gradient", values, trace)

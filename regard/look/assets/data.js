@@ -1,0 +1,66 @@
+/* What the page holds, and the pictures that are made of it: names of rows and columns, and a number for each pair. */
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const learning = data.moments !== null;
+
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const range = (count) => Array.from({ length: count }, (_, index) => index);
+const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : "–");
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+/** A side by its words or its units (pieces, but no cut within a character): names beside rows or above columns. */
+function named(side, level) {
+  const texts = level === "words" ? side.words : side.units.map(([, text]) => text);
+  const end = side.ended ? texts.length - 1 : -1;
+  const names = texts.map((text, index) => text || (index === end ? "end" : "·"));
+  return { side, names, end, direction: side.direction, language: side.language };
+}
+
+function picture(rows, columns, values, more) {
+  const across = columns.names.length;
+  const at = (row, column) => values[row * across + column];
+  return { rows, columns, values, height: rows.names.length, width: across, at, ...more };
+}
+
+/** The weights of one attention; a layer or head of −1 is the mean over all. */
+function weighed(trace, { attention, layer, head, level }) {
+  const found = trace.attentions[attention];
+  const rows = named(trace[found.rows], level);
+  const columns = named(trace[found.columns], level);
+  const values = new Float32Array(rows.names.length * columns.names.length);
+  const all = bytes((level === "words" && found.words) || found.units);
+  const layers = layer < 0 ? range(found.layers) : [layer];
+  const heads = head < 0 ? range(found.heads) : [head];
+  for (const i of layers) {
+    for (const j of heads) {
+      const first = (i * found.heads + j) * values.length;
+      for (let place = 0; place < values.length; place += 1) values[place] += all[first + place];
+    }
+  }
+  let most = 0;
+  for (let place = 0; place < values.length; place += 1) {
+    values[place] /= 255 * layers.length * heads.length;
+    most = Math.max(most, values[place]);
+  }
+  /* Long sentences spread their weights thin: the darkest colour is then less than 1, and the legend says so. In a
+     history it must mean the same at all times. */
+  const top = learning ? 1 : Math.max(0.05, Math.ceil(most * 10 - 0.001) / 10);
+  return picture(rows, columns, values, { low: 0, top, level });
+}
+
+/** A matrix that speaks for or against the weights; always by words. */
+function spoken(trace, evidence) {
+  const { low, high, values } = trace.evidence[evidence];
+  const top = Math.max(Math.abs(low), Math.abs(high)) || 1;
+  const numbers = Float32Array.from(bytes(values), (byte) => low + (byte / 255) * (high - low));
+  const more = { low: low < 0 ? -top : 0, top, level: "words" };
+  return picture(named(trace.target, "words"), named(trace.source, "words"), numbers, more);
+}
+
+/** The strongest of what a row looks at, or of what looks at a column: [index, value], the strongest first. */
+function strongest(shown, { row, column }, count) {
+  const values = column < 0
+    ? range(shown.width).map((index) => [index, shown.at(row, index)])
+    : range(shown.height).map((index) => [index, shown.at(index, column)]);
+  return values.sort((one, other) => other[1] - one[1]).slice(0, count).filter(([, value]) => value >= 0.005);
+}

@@ -1,0 +1,84 @@
+/* Elements and colours. Text from the data only ever becomes text nodes and attributes that cannot run. */
+
+function make(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+function draw(tag, properties = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A word or piece, in its own direction and language. */
+function lettering(named, index, tag = "span") {
+  const kind = index === named.end ? "end" : null;
+  const manner = kind ? { dir: "ltr", lang: "en" } : { dir: named.direction, lang: named.language };
+  return make(tag, { class: kind, ...manner }, named.names[index]);
+}
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+function lengths(names, size, weight = 400) {
+  ruler.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return names.map((name) => ruler.measureText(name).width);
+}
+
+/** How high a picture may be before it scrolls. */
+const tallest = () => (window.parent !== window ? 640 : Math.max(420, 0.82 * window.innerHeight));
+
+/** 256 steps between the colours of a CSS variable. */
+function ramp(name) {
+  const stops = getComputedStyle(document.documentElement).getPropertyValue(name).trim().split(/\s+/);
+  const parts = stops.map((stop) => [1, 3, 5].map((place) => parseInt(stop.slice(place, place + 2), 16)));
+  return range(256).map((step) => {
+    const place = (step / 255) * (parts.length - 1);
+    const first = Math.min(Math.floor(place), parts.length - 2);
+    return parts[first].map((part, index) => Math.round(part + (parts[first + 1][index] - part) * (place - first)));
+  });
+}
+
+let ramps = null;
+
+/** [red, green, blue] of a value on a scale from −top over 0 to top. */
+function mixed(value, top) {
+  ramps ??= { for: ramp("--ramp"), against: ramp("--against") };
+  return (value < 0 ? ramps.against : ramps.for)[clamp(Math.round((Math.abs(value) / top) * 255), 0, 255)];
+}
+
+function colour(value, top) {
+  const parts = mixed(value, top);
+  const [red, green, blue] = parts.map((part) => (part / 255) ** 2.2);
+  const light = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return { fill: `rgb(${parts.join(" ")})`, ink: light > 0.2 ? "#10151b" : "#ffffff" };
+}
+
+/** Colour an element by a value. Next to nothing takes the colour away. */
+function tint(element, value, top) {
+  const lit = value !== null && Math.abs(value) >= 0.04 * top;
+  element.classList.toggle("lit", lit);
+  if (!lit) return;
+  const { fill: ground, ink } = colour(value, top);
+  element.style.setProperty("--tint", ground);
+  element.style.setProperty("--tint-ink", ink);
+}
+
+function legend(shown) {
+  const names = shown.low < 0 ? ["--against", "--ramp"] : ["--ramp"];
+  const style = getComputedStyle(document.documentElement);
+  const stops = names.map((name) => style.getPropertyValue(name).trim().split(/\s+/));
+  if (shown.low < 0) stops[0].reverse();
+  return make("div", { class: "legend", "aria-hidden": "true" },
+    make("span", { class: "number" }, number(shown.low, shown.low ? 2 : 0)),
+    make("i", { style: { "--stops": stops.flat().join(", ") } }),
+    make("span", { class: "number" }, number(shown.top, shown.top === 1 ? 0 : 2)));
+}

@@ -1,0 +1,69 @@
+/* What surrounds the picture: sentences to choose from, switches, other answers, the model's card. */
+
+function makeList(traces, choose) {
+  const text = (side) => side.units.map(([gap, letters]) => gap + letters).join("");
+  const line = (side) => make("span", { dir: side.direction, lang: side.language }, text(side));
+  const buttons = traces.map((trace, index) =>
+    make("button", { type: "button", click: () => choose(index) }, line(trace.source), line(trace.target)));
+  const element = make("nav", { class: "list", "aria-label": "Sentences" }, buttons);
+
+  function show(chosen) {
+    buttons.forEach((button, index) => {
+      if (index === chosen) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+    });
+  }
+
+  return { element, show };
+}
+
+/** A few short options stand side by side, more of them in a menu: [value, name] each. */
+function makeChoice(what, name, options, value, change) {
+  const pick = (text) => change(options.find(([each]) => String(each) === text)[0]);
+  const title = make("span", { class: "what" }, what);
+  if (options.length > 3 || name === "evidence") {
+    const items = options.map(([each, text]) => make("option", { value: each, selected: each === value }, text));
+    const menu = make("select", { name, change: (event) => pick(event.target.value) }, items);
+    return make("label", { class: "choice" }, title, menu);
+  }
+  const radios = options.map(([each, text]) => make("label", {},
+    make("input", { type: "radio", name, value: each, checked: each === value, change: () => pick(String(each)) }),
+    make("span", {}, text)));
+  const group = make("span", { class: "radios", role: "radiogroup", "aria-label": what || name }, radios);
+  return make("div", { class: "choice" }, what ? title : null, group);
+}
+
+function makeCandidates(trace) {
+  if (!trace.candidates.length) return null;
+  const head = ["Answers the search found", "score", "log p"].map((name) => make("th", { scope: "col" }, name));
+  const rows = trace.candidates.map(([text, score, chance]) => make("tr", {},
+    make("td", { dir: trace.target.direction, lang: trace.target.language }, text),
+    make("td", { class: "number" }, number(score, 3)), make("td", { class: "number" }, number(chance, 2))));
+  return make("section", { "aria-label": "Answers the search found" },
+    make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
+}
+
+/** What it says when its attention is taken from it, and how likely its answer is then. */
+function makeAltered(trace) {
+  if (!trace.altered.length) return null;
+  const titles = ["What it says without its attention", "", "log p"];
+  const head = titles.map((name) => make("th", { scope: "col" }, name));
+  const rows = trace.altered.map(([name, text, chance]) => make("tr", {},
+    make("td", { dir: trace.target.direction, lang: trace.target.language }, text),
+    make("td", { class: "way" }, name), make("td", { class: "number" }, number(chance, 2))));
+  return make("section", { "aria-label": "Without attention" },
+    make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
+}
+
+function makeCard(lines) {
+  if (!lines.length) return null;
+  const items = lines.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
+  return make("section", { "aria-label": "Model" }, make("h2", {}, "Model"), make("dl", { class: "card" }, items));
+}
+
+function makeKeys() {
+  const key = (text) => make("kbd", {}, text);
+  const steps = learning ? [" from validation to validation"] : [" step through decoding · ", key("Esc"), " shows all again"];
+  const arrows = ["←", "→", "↑", "↓"].flatMap((arrow) => [key(arrow), " "]);
+  return make("p", { class: "keys" }, arrows, "move about the picture · ", key(","), " ", key("."), steps);
+}

@@ -1,0 +1,84 @@
+/* Stepping: a slider that plays, and for each step what else the model might have said. */
+
+/** From 1 to `count`; `change(value)` when it moves. */
+function makePlayer({ label, count, value, pace, change, caption }) {
+  let timer = null;
+  const slider = make("input", {
+    type: "range", min: 1, max: count, value, "aria-label": label, input: () => (stop(), go(Number(slider.value))),
+  });
+  const button = make("button", { type: "button", class: "button", click: () => (timer ? stop() : play()) });
+  const told = make("output", { class: "number" });
+  const element = make("div", { class: "player" }, button, slider, told);
+
+  function show(text, name) {
+    button.replaceChildren(text);
+    button.setAttribute("aria-label", name);
+  }
+
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    show("▶\uFE0E", "Play");
+  }
+
+  function play() {
+    go(Number(slider.value) >= count ? 1 : Number(slider.value) + 1);
+    show("❚❚", "Pause");
+    timer = setInterval(() => {
+      if (Number(slider.value) >= count) stop();
+      else go(Number(slider.value) + 1);
+    }, pace);
+  }
+
+  function go(next) {
+    set(clamp(next, 1, count));
+    change(Number(slider.value));
+  }
+
+  function set(next) {
+    slider.value = next;
+    told.replaceChildren(caption(Number(slider.value)));
+    slider.setAttribute("aria-valuetext", told.textContent);
+  }
+
+  stop();
+  set(value);
+  return { element, stop, set, go, by: (distance) => (stop(), go(Number(slider.value) + distance)) };
+}
+
+/** `change(step)`: so many units have been said. */
+function makeSteps(trace, change) {
+  const count = trace.target.units.length;
+  const list = make("ol", { class: "bars" });
+  const caption = (step) => `step ${step} of ${count}`;
+  const player = makePlayer({ label: "Step of decoding", count, value: count, pace: 750, change, caption });
+  const element = make("section", { class: "steps", "aria-label": "Decoding" },
+    make("h2", {}, "Step by step"), player.element,
+    trace.steps.length ? list : null);
+  if (trace.steps.length) show(null);
+
+  /** How sure the model was of a unit, and of what else. */
+  function show(unit) {
+    if (!trace.steps.length) return;
+    if (unit === null) {
+      const hint = "Move the slider to watch the answer come about: how sure the model was, and what else it considered.";
+      list.replaceChildren(make("p", { class: "hint" }, hint));
+      return;
+    }
+    const steps = trace.steps[unit];
+    list.replaceChildren(...steps.flatMap(([text, chance, others]) => [
+      bar(text, chance, true),
+      ...others.slice(0, steps.length > 1 ? 2 : 5).map(([other, its]) => bar(other, its, false)),
+    ]));
+  }
+
+  function bar(text, chance, chosen) {
+    const { direction, language } = trace.target;
+    const side = { names: [text || "end"], end: text ? -1 : 0, direction, language };
+    return make("li", { class: chosen ? "chosen" : null },
+      make("span", {}, lettering(side, 0)), make("i", { style: { "--chance": chance ?? 0 } }),
+      make("span", { class: "number" }, chance === null ? "–" : `${number(100 * chance, 1)} %`));
+  }
+
+  return { element, player, show };
+}

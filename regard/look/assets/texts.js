@@ -1,0 +1,72 @@
+/* The two texts as they read, and in one line of words what is pointed at. */
+
+/** `point(key, index)`: which side, and which of its words or units. */
+function makePair(trace, level, point) {
+  const parts = { source: { words: [], units: [] }, target: { words: [], units: [] } };
+  const line = (key) => {
+    const side = trace[key];
+    const text = make("dd", { dir: side.direction, lang: side.language });
+    side.units.forEach(([gap, letters], index) => {
+      const word = side.groups[index];
+      const unit = make("span", { class: "part", "data-unit": index }, letters);
+      const known = parts[key].words[word];
+      parts[key].words[word] ??= make("span", { class: "part", "data-word": word });
+      if (known) known.append(gap, unit);
+      else text.append(gap, fill(parts[key].words[word], {}, [unit]));
+      parts[key].units[index] = unit;
+    });
+    text.addEventListener("pointermove", (event) => {
+      const part = event.target.closest(level === "words" ? "[data-word]" : "[data-unit]");
+      point(key, part ? Number(level === "words" ? part.dataset.word : part.dataset.unit) : null);
+    });
+    text.addEventListener("pointerleave", () => point(key, null));
+    const name = side.language ? ` · ${side.language}` : "";
+    return [make("dt", {}, (key === "source" ? "Source" : "Target") + name), text];
+  };
+  const long = trace.source.units.length + trace.target.units.length > 90;
+  const element = make("dl", { class: `pair${long ? " long" : ""}` }, line("source"), line("target"));
+
+  function light(shown, rows, columns, focus) {
+    const { row, column } = focus ?? { row: -1, column: -1 };
+    const all = [...parts.source[level], ...parts.target[level]];
+    all.forEach((part) => part && (part.classList.remove("on"), tint(part, null)));
+    const tintAll = (key, value) => parts[key][level].forEach((part, index) => tint(part, value(index), shown.top));
+    if (row >= 0 && column < 0) tintAll(columns, (index) => shown.at(row, index));
+    if (column >= 0 && row < 0) tintAll(rows, (index) => shown.at(index, column));
+    if (row >= 0) parts[rows][level][row]?.classList.add("on");
+    if (column >= 0) parts[columns][level][column]?.classList.add("on");
+  }
+
+  /** What is unsaid keeps its place, but within a word that has begun. */
+  function reveal(units) {
+    const begun = trace.target.groups[units - 1];
+    parts.target.units.forEach((part, index) => {
+      part.classList.toggle("unsaid", index >= units);
+      part.classList.toggle("gone", index >= units && trace.target.groups[index] === begun);
+    });
+  }
+
+  return { element, light, reveal };
+}
+
+/** One line: who looks at whom, and how much. */
+function sayIt(element, shown, focus, beside) {
+  const { row, column } = focus ?? { row: -1, column: -1 };
+  const pill = (word, value) => make("span", { class: "pill" }, word, make("span", { class: "number" }, number(value)));
+  const quiet = (text) => make("span", { class: "quiet" }, text);
+  if (row >= 0 && column >= 0) {
+    const more = beside ? [quiet(beside.name), make("span", { class: "number" }, number(beside.value))] : [];
+    element.replaceChildren(
+      lettering(shown.rows, row, "strong"), quiet("looks at"), lettering(shown.columns, column, "strong"),
+      quiet("with"), make("span", { class: "number" }, number(shown.at(row, column))), ...more);
+  } else if (row >= 0) {
+    const pills = strongest(shown, focus, 5).map(([index, value]) => pill(lettering(shown.columns, index), value));
+    element.replaceChildren(lettering(shown.rows, row, "strong"), quiet("looks at"), ...pills);
+  } else if (column >= 0) {
+    const pills = strongest(shown, focus, 5).map(([index, value]) => pill(lettering(shown.rows, index), value));
+    element.replaceChildren(lettering(shown.columns, column, "strong"), quiet("is looked at by"), ...pills);
+  } else {
+    const hint = "Point at a word or a cell to see what belongs together, or use the arrow keys.";
+    element.replaceChildren(make("span", { class: "hint" }, hint));
+  }
+}

@@ -1,0 +1,34 @@
+/* What every picture has in common: it can be pointed at, walked about in, lit up, and shown in part.
+
+   A focus is {row, column}, −1 for all of them. A view answers `under(event)`, the focus under the pointer; `first()`;
+   `next(key)`, where a key leads or null; `follow()`, which scrolls to the focus; and has `light` and `reveal`. */
+
+class View {
+  /** `point(focus)` is called when something is pointed at, `point(null)` when no more. */
+  constructor(shown, { point }) {
+    this.shown = shown;
+    this.point = point;
+    this.focus = null;
+    this.said = shown.height;
+  }
+
+  /** Make `element` the view's own. */
+  listen(element) {
+    this.element = element;
+    element.addEventListener("pointermove", (event) => this.point(this.under(event)));
+    element.addEventListener("pointerdown", (event) => this.point(this.under(event)));
+    element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.point(null));
+    element.addEventListener("focus", () => element.matches(":focus-visible") && this.point(this.first()));
+    element.addEventListener("blur", () => this.point(null));
+    element.addEventListener("keydown", (event) => {
+      const next = this.next(event.key);
+      if (!next) return;
+      event.preventDefault();
+      this.point(next);
+      this.follow();
+    });
+  }
+
+  /** Called when the view has its place on the page. */
+  settle() {}
+}

@@ -1,0 +1,110 @@
+"""Colours for weights: one run from almost the paper's colour to the strongest, for light paper and for dark.
+
+On light paper more weight is darker, on dark paper lighter. Lightness alone tells the weights apart, so the colours
+can be read by eyes that see few hues, and in print without any.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+LEVELS = 64
+"""shades above the one for nothing"""
+LIGHT = ("#f4f4ec", "#b8dccb", "#70b7b7", "#398bae", "#285a9a", "#221f5c")
+DARK = ("#1f252e", "#254a78", "#2273a3", "#37a0ad", "#86ceb4", "#f1f6cf")
+
+
+class Paper(NamedTuple):
+    """All colours of a picture but those of its weights."""
+
+    ground: str
+    text: str
+    faint: str
+    """for what matters less than the words"""
+    link: str
+
+
+LIGHT_PAPER = Paper("#ffffff", "#1b1f27", "#5d6571", "#2a6094")
+DARK_PAPER = Paper("#13171d", "#e9ecef", "#9aa4b1", "#74c2b6")
+
+
+def level(weight: float) -> int:
+    """Which of the shades a weight has, 0 to LEVELS; beyond 0 and 1 as at them."""
+    return round(max(0.0, min(1.0, weight)) * LEVELS)
+
+
+def colour(weight: float, dark: bool = False) -> str:
+    """#rrggbb for a weight from 0 to 1."""
+    return _shades(dark)[level(weight)]
+
+
+def ink(background: str) -> str:
+    """Black or white, whichever can be read better; the worse of all backgrounds still gives a contrast of 4.58."""
+    light = luminance(background)
+    return "#000000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#ffffff"
+
+
+def luminance(colour: str) -> float:
+    """From 0, black, to 1, white, as WCAG defines it."""
+    red, green, blue = (_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@cache
+def _shades(dark: bool) -> tuple[str, ...]:
+    """Between the colours above, straight lines in Oklab, where equal steps look equal."""
+    stops = [_to_oklab(stop) for stop in (DARK if dark else LIGHT)]
+    found = []
+    for number in range(LEVELS + 1):
+        place = number / LEVELS * (len(stops) - 1)
+        before = min(int(place), len(stops) - 2)
+        share = place - before
+        found.append(_from_oklab([a + (b - a) * share for a, b in zip(stops[before], stops[before + 1], strict=True)]))
+    return tuple(found)
+
+
+# Oklab (Björn Ottosson, 2020): linear sRGB → cone responses → their cube roots → lightness and two hues.
+
+TO_CONES = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+TO_LAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
+FROM_CONES = (
+    (4.0767416621, -3.3077115913, 0.2309699292),
+    (-1.2684380046, 2.6097574011, -0.3413193965),
+    (-0.0041960863, -0.7034186147, 1.7076147010),
+)
+FROM_LAB = (
+    (1.0, 0.3963377774, 0.2158037573),
+    (1.0, -0.1055613458, -0.0638541728),
+    (1.0, -0.0894841775, -1.2914855480),
+)
+
+
+def _to_oklab(colour: str) -> list[float]:
+    linear = [_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5)]
+    return _times(TO_LAB, [value ** (1 / 3) for value in _times(TO_CONES, linear)])
+
+
+def _from_oklab(lab: list[float]) -> str:
+    linear = _times(FROM_CONES, [value**3 for value in _times(FROM_LAB, lab)])
+    return "#" + "".join(f"{round(255 * _gamma(max(0.0, min(1.0, value)))):02x}" for value in linear)
+
+
+def _times(matrix: tuple[tuple[float, ...], ...], vector: list[float]) -> list[float]:
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+def _linear(value: float) -> float:
+    return float(value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4)
+
+
+def _gamma(value: float) -> float:
+    return float(12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055)

@@ -1,0 +1,147 @@
+"""What a page holds of its traces: JSON for its script. Weights are bytes, 255 for a weight of 1.
+
+    {"moments": null, or [{"update", "epoch", "loss", "score"}, …],
+     "traces": [for each moment, or once: [trace, …]],
+     "cards": [[[name, value], …], …]}
+
+A side has words, and units: its pieces, but joined where one would cut a character as people see it. Weights are there
+by units, and by words where these are not the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.look.history import Moment
+from regard.look.trace import SIDES, Attended, Evidence, Matrix, Side, Trace, by_words
+from regard.look.units import by_units, units
+
+STEPS = 255
+"""from 0 to 1"""
+
+
+def of_traces(traces: Sequence[Trace]) -> dict[str, Any]:
+    cards: list[Any] = []
+    return {"moments": None, "traces": [[_trace(trace, cards) for trace in traces]], "cards": cards}
+
+
+def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
+    cards: list[Any] = []
+    return {
+        "moments": [
+            {
+                "update": moment.update,
+                "epoch": _number(moment.epoch),
+                "loss": _number(moment.loss),
+                "score": _number(moment.score),
+            }
+            for moment in moments
+        ],
+        "traces": [[_trace(trace, cards) for trace in moment.traces] for moment in moments],
+        "cards": cards,
+    }
+
+
+def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
+    card = [[name, _told(value)] for name, value in trace.model.items()]
+    if card not in cards:
+        cards.append(card)
+    return {
+        "source": _side(trace.source),
+        "target": _side(trace.target),
+        "attentions": [_attended(trace, each) for each in trace.attentions],
+        "steps": _steps(trace),
+        "candidates": [[each.text, _number(each.score), _number(each.log_probability)] for each in trace.candidates],
+        "evidence": [_evidence(each) for each in trace.evidence],
+        "altered": [[each.name, each.text, _number(each.log_probability)] for each in trace.altered],
+        "card": cards.index(card),
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    """Units as [what stands before it, its text]: put together they are the text."""
+    groups = units(side)
+    parts: list[list[str]] = []
+    owners: list[int] = []
+    reached = 0
+    for number in range(groups[-1] + 1 if groups else 0):
+        first = groups.index(number)
+        own = side.pieces[first : first + groups.count(number)]
+        start, end = max(own[0].start, reached), max(piece.end for piece in own)
+        parts.append([side.text[reached:start], side.text[start:end]])
+        owners.append(side.groups[first])
+        reached = max(end, reached)
+    return {
+        "units": parts,
+        "words": [word.text for word in side.words],
+        "groups": owners,
+        "ended": bool(side.pieces) and side.pieces[-1].start == side.pieces[-1].end == len(side.text),
+        "direction": side.direction,
+        "language": side.language,
+    }
+
+
+def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
+    rows, columns = trace.sides(given.name)
+    finer = by_units(given.weights, rows, columns)
+    coarser = by_words(given.weights, rows, columns)
+    same = finer.shape == coarser.shape and np.allclose(finer, coarser, atol=1e-6)
+    return {
+        "name": given.name,
+        "rows": SIDES[given.name][0],
+        "columns": SIDES[given.name][1],
+        "layers": given.weights.shape[0],
+        "heads": given.weights.shape[1],
+        "units": _packed(finer),
+        "words": None if same else _packed(coarser),
+    }
+
+
+def _steps(trace: Trace) -> list[list[Any]]:
+    """For each unit of the target its steps: [piece, probability, [[another, its probability], …]]."""
+    groups = units(trace.target)
+    found: list[list[Any]] = [[] for _ in range(groups[-1] + 1 if groups and trace.steps else 0)]
+    for step, piece, number in zip(trace.steps, trace.target.pieces, groups, strict=False):
+        others = [[text, _number(chance, 6)] for text, chance in step.others]
+        found[number].append([piece.text, _number(step.probability, 6), others])
+    return found
+
+
+def _evidence(given: Evidence) -> dict[str, Any]:
+    low, high = min(0.0, float(given.values.min(initial=0))), max(0.0, float(given.values.max(initial=0)))
+    return {
+        "name": given.name,
+        "agreement": _number(given.agreement),
+        "low": low,
+        "high": high,
+        "values": _packed((given.values - low) / (high - low or 1)),
+    }
+
+
+def _packed(values: Matrix) -> str:
+    steps = np.rint(np.clip(np.nan_to_num(values), 0, 1) * STEPS).astype(np.uint8)
+    return base64.b64encode(steps.tobytes()).decode("ascii")
+
+
+def _number(value: float, digits: int = 4) -> float | None:
+    """JSON has no infinity, nor what is not a number."""
+    return round(float(value), digits) if math.isfinite(value) else None
+
+
+def _told(value: Any) -> str:
+    """A line of the card, short: hashes by their beginnings, and nothing further inside, such as signatures."""
+    if isinstance(value, dict):
+        return " · ".join(f"{name} {_told(each)}" for name, each in value.items() if not isinstance(each, dict))
+    if isinstance(value, list | tuple):
+        return ", ".join(_told(each) for each in value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", str(value))

@@ -1,0 +1,155 @@
+"""A table: what looks, what is looked at, and how much. All views of a trace show one; it knows nothing of drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.look.trace import SIDES, Attended, Evidence, Matrix, Span, Trace, by_words
+from regard.look.units import by_units, wholes
+from regard.text.boundaries import Direction
+
+END = "⏹"
+"""the end token, which also looks and can be looked at"""
+BLANK = "␣"
+"""a piece with nothing to be seen in it"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows look at columns."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    weights: Matrix
+    """[rows, columns]"""
+    row_direction: Direction = "ltr"
+    column_direction: Direction = "ltr"
+    title: Sequence[str] = ()
+    """what is shown, in bits: ("cross attention", "layer 0", "mean of 8 heads")"""
+    footnotes: Sequence[str] = ()
+    top: float = 1.0
+    """the weight that is shown in full strength"""
+
+    def __post_init__(self) -> None:
+        shape = (len(self.rows), len(self.columns))
+        if self.weights.shape != shape:
+            raise ValueError(f"weights: expected {shape}, as there are labels, got {self.weights.shape}")
+        if not self.top > 0:
+            raise ValueError(f"top: expected a number above 0, got {self.top}")
+
+    @property
+    def shares(self) -> Matrix:
+        """[rows, columns]: the weights as shares of `top`, from 0 to 1."""
+        return np.asarray(np.clip(self.weights / self.top, 0, 1), np.float32)
+
+
+def table(
+    trace: Trace,
+    *,
+    attention: str = "cross",
+    layer: int | None = None,
+    head: int | None = None,
+    pieces: bool = False,
+    evidence: str | None = None,
+) -> Table:
+    """What a trace says of one kind of attention, by words or by pieces; without a layer or head, the mean over them.
+
+    `evidence` names what is shown in place of the weights. It is by words and of no single layer or head.
+    """
+    if evidence is not None:
+        return _of_evidence(trace, attention, layer, head, pieces, evidence)
+    attended = _attended(trace, attention)
+    layers, heads = attended.weights.shape[:2]
+    chosen = attended.weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
+    weights = np.asarray(chosen.mean((0, 1)), np.float32)
+    looking, seen = trace.sides(attention)
+    bits = [f"{attention} attention", _bit("layer", layer, layers), _bit("head", head, heads)]
+    measured = SIDES[attention] == ("target", "source") and len(chosen) == layers and chosen.shape[1] == heads
+    if pieces:
+        rows, columns, between = wholes(looking), wholes(seen), by_units(weights, looking, seen)
+    else:
+        rows, columns, between = looking.words, seen.words, by_words(weights, looking, seen)
+    return Table(
+        _labels(rows),
+        _labels(columns),
+        between,
+        looking.direction,
+        seen.direction,
+        tuple(bit for bit in bits if bit),
+        # Agreement was measured with the mean of all heads: it says nothing about one of several.
+        tuple(agreement(each) for each in trace.evidence) if measured else (),
+    )
+
+
+def agreement(evidence: Evidence) -> str:
+    """In words."""
+    return f"agreement with {evidence.name}: {evidence.agreement:.2f}"
+
+
+def strongest(table: Table, count: int) -> list[tuple[int, int, float]]:
+    """(row, column, weight): of each row the `count` largest weights, the largest first, ties to the lower column."""
+    if count < 1:
+        raise ValueError(f"count: expected at least 1, got {count}")
+    order = np.argsort(-table.weights, axis=1, kind="stable")[:, :count]
+    return [
+        (row, column, float(table.weights[row, column]))
+        for row, columns in enumerate(order.tolist())
+        for column in columns
+    ]
+
+
+def _of_evidence(trace: Trace, attention: str, layer: int | None, head: int | None, pieces: bool, name: str) -> Table:
+    found = next((each for each in trace.evidence if each.name == name), None)
+    if found is None:
+        raise ValueError(f"evidence: expected {_one_of([each.name for each in trace.evidence])}, got {name!r}")
+    if pieces or layer is not None or head is not None or SIDES.get(attention) != ("target", "source"):
+        raise ValueError(
+            f"evidence: {name!r} is by words, of what the target looks at in the source, and of no single layer or "
+            f"head; got attention={attention!r}, layer={layer}, head={head}, pieces={pieces}"
+        )
+    return Table(
+        _labels(trace.target.words),
+        _labels(trace.source.words),
+        found.values,
+        trace.target.direction,
+        trace.source.direction,
+        (name,),
+        (f"agreement with the attention: {found.agreement:.2f}",),
+        max(float(found.values.max(initial=0)), 1e-6),
+    )
+
+
+def _attended(trace: Trace, name: str) -> Attended:
+    for each in trace.attentions:
+        if each.name == name:
+            return each
+    raise ValueError(f"attention: expected {_one_of([each.name for each in trace.attentions])}, got {name!r}")
+
+
+def _chosen(what: str, number: int | None, count: int) -> slice:
+    if number is None:
+        return slice(None)
+    if not 0 <= number < count:
+        raise ValueError(f"{what}: expected {f'0 to {count - 1}' if count > 1 else 'only 0'}, got {number}")
+    return slice(number, number + 1)
+
+
+def _bit(what: str, number: int | None, count: int) -> str:
+    """Of a title; where there is only one, nothing needs to be said."""
+    if count == 1:
+        return ""
+    return f"mean of {count} {what}s" if number is None else f"{what} {number}"
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return f"one of {', '.join(map(repr, names))}" if names else "none, for this trace has none"
+
+
+def _labels(spans: Sequence[Span]) -> tuple[str, ...]:
+    found = [span.text.strip() or BLANK for span in spans]
+    if spans and not spans[-1].text:
+        found[-1] = END
+    return tuple(found)

@@ -1,0 +1,128 @@
+"""From what a search found, or was told, to a trace of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.folder import Vocabularies
+from regard.look.trace import Attended, Candidate, Matrix, Side, Span, Step, Trace
+from regard.search.forced import Forced, forced
+from regard.search.hypothesis import Hypothesis, Translating
+from regard.text.batches import by_length, padded
+from regard.text.normal import tidy
+from regard.text.vocabulary import END, WORD_BEGINS, Vocabulary
+
+TOLD = ("languages", "data", "parameters", "seed", "minutes", "scores", "versions")
+"""what a trace says of the model, out of its card"""
+BATCH = 64
+
+
+class Tracer:
+    """Makes the traces of one model."""
+
+    def __init__(self, vocabularies: Vocabularies, card: dict[str, Any]) -> None:
+        self._vocabularies = vocabularies
+        self._model = {name: card[name] for name in TOLD if card.get(name) is not None}
+        self._languages: Sequence[str | None] = card.get("languages") or (None, None)
+
+    def source(self, text: str) -> Side:
+        """Of a tidied text, with the end token."""
+        return _encoded(self._vocabularies.source, text, self._languages[0])
+
+    def told(self, text: str) -> Side:
+        """The same of a tidied text that must be said."""
+        return _encoded(self._vocabularies.target, text, self._languages[1])
+
+    def target(self, tokens: Sequence[int]) -> Side:
+        """Of tokens, the end token among them if it was said."""
+        ended = tokens[-1:] == [END]
+        said = tokens[:-1] if ended else tokens
+        text = self._vocabularies.target.decode(said)
+        pieces = spans(self._vocabularies.target, said, text)
+        if ended:
+            pieces.append(Span("", len(text), len(text)))
+        return Side(text, pieces, self._languages[1], tokens)
+
+    def trace(
+        self,
+        source: Side,
+        target: Side,
+        weights: Matrix,
+        forced: Forced | None = None,
+        candidates: Sequence[Candidate] = (),
+    ) -> Trace:
+        """weights [target pieces, source pieces] of the one attention there is; `forced` tells of each step."""
+        steps = [] if forced is None else self._steps(forced, target.tokens)
+        cross = Attended("cross", np.asarray(weights, np.float32)[None, None])
+        return Trace(source, target, [cross], steps, candidates, self._model)
+
+    def forced(
+        self, model: Translating, sources: Sequence[str], targets: Sequence[str], device: torch.device
+    ) -> list[Trace]:
+        """Of targets that the model must say."""
+        given = [self.source(tidy(text)) for text in sources]
+        wanted = [self.told(tidy(text)) for text in targets]
+        found: dict[int, Trace] = {}
+        for rows in by_length([side.tokens for side in given], BATCH):
+            batch = padded([given[row].tokens for row in rows]).to(device)
+            lengths = torch.tensor([len(given[row].tokens) for row in rows])
+            told = forced(model, batch, lengths, [wanted[row].tokens for row in rows])
+            for row, each in zip(rows, told, strict=True):
+                total = float(each.log_probabilities.sum())
+                candidate = Candidate(wanted[row].text, total / len(wanted[row].tokens), total)
+                found[row] = self.trace(given[row], wanted[row], each.weights, each, [candidate])
+        return [found[row] for row in range(len(sources))]
+
+    def _steps(self, forced: Forced, tokens: Sequence[int]) -> list[Step]:
+        found = []
+        rows = zip(
+            tokens, forced.log_probabilities.tolist(), forced.likeliest.tolist(), forced.chances.tolist(), strict=True
+        )
+        for token, log_probability, likeliest, chances in rows:
+            others = [
+                (self._name(other), chance)
+                for other, chance in zip(likeliest, chances, strict=True)
+                if other != token and chance > 0
+            ]
+            found.append(Step(float(np.exp(log_probability)), others))
+        return found
+
+    def _name(self, token: int) -> str:
+        """As a person reads it: nothing for the end token, no mark before a word."""
+        return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "")
+
+
+def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
+    pieces = vocabulary.pieces(text)
+    spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in pieces]
+    end = Span("", len(text), len(text))
+    return Side(text, [*spans, end], language, [*(piece.token for piece in pieces), END])
+
+
+def candidates(hypotheses: Sequence[Hypothesis], vocabulary: Vocabulary) -> list[Candidate]:
+    return [Candidate(vocabulary.decode(each.tokens), each.score, each.log_probability) for each in hypotheses]
+
+
+def spans(vocabulary: Vocabulary, tokens: Sequence[int], text: str) -> list[Span]:
+    """Where each token of a decoded text stands: what the text grew by when it came."""
+    found, before = [], ""
+    for count in range(1, len(tokens) + 1):
+        now = vocabulary.decode(tokens[:count])
+        common = len(now) if now.startswith(before) else _shared(before, now)
+        start = len(before) if now.startswith(before) else common
+        start += text[start : start + 1] == " "
+        end = max(min(len(now), len(text)), min(start, len(text)))
+        found.append(Span(text[min(start, end) : end], min(start, end), end))
+        before = now
+    return found
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )

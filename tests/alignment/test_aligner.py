@@ -1,0 +1,79 @@
+"""From pairs and translators to links."""
+
+import pytest
+
+from regard.alignment.aligner import TOGETHER, Way, align
+from regard.alignment.links import parse_links
+from tests.alignment.hand_made import Told, same_word
+
+PAIRS = [
+    ("a b c", "B c d"),
+    ("", "x"),
+    ("x", "  "),
+    ("", ""),
+    ("x x", "x"),
+    ("q", "r"),
+]
+
+
+def test_each_pair_in_its_place_and_empty_sides_without_links() -> None:
+    translator = Told(same_word)
+    found = list(align(PAIRS, translator))
+    assert found == [parse_links("1-0 2-1"), *[frozenset()] * 3, parse_links("0-0"), frozenset()]
+    assert translator.asked == [PAIRS[0], PAIRS[4], PAIRS[5]], "a model is not asked about nothing"
+
+
+def test_more_pairs_than_are_aligned_together() -> None:
+    pairs = [("a b", "b")] * TOGETHER + [("", "")] + [("a", "a")] * TOGETHER
+    found = list(align(pairs, Told(same_word)))
+    assert found == [{(1, 0)}] * TOGETHER + [frozenset()] + [{(0, 0)}] * TOGETHER
+
+
+def test_two_directions_are_put_together_source_first() -> None:
+    """Forward links d to c; backward, which looks from source to target, links a to b."""
+
+    def forward(one: str, other: str) -> float:
+        return 0.9 * ((one, other) in {("b", "B"), ("c", "c"), ("c", "d")})
+
+    def backward(one: str, other: str) -> float:
+        return 0.9 * ((one, other) in {("B", "b"), ("c", "c"), ("B", "a")})
+
+    def links(how: str, pairs: list[tuple[str, str]] = PAIRS[:1]) -> list[frozenset[tuple[int, int]]]:
+        return list(align(pairs, Told(forward), Told(backward), Way(symmetrization=how)))  # type: ignore[arg-type]
+
+    assert links("intersection") == [parse_links("1-0 2-1")]
+    assert links("union") == [parse_links("0-0 1-0 2-1 2-2")]
+    assert links("grow-diag-final-and") == [parse_links("0-0 1-0 2-1 2-2")]
+    assert links("soft") == [parse_links("1-0 2-1")]
+    assert links("union", PAIRS)[1:4] == [frozenset()] * 3
+
+
+def test_the_way_reaches_the_links() -> None:
+    pairs = [("a b", "a b")]
+    assert list(align(pairs, Told(same_word), way=Way(later=True))) == [parse_links("1-0")], (
+        "the row of b, then of the end"
+    )
+    assert list(align(pairs, Told(same_word), way=Way(least=0.7))) == [frozenset()]
+    weak = Told(lambda one, other: 0.1 * (one == other))
+    assert list(align(pairs, weak)) == [frozenset()], "both look at the end token"
+    assert list(align(pairs, weak, way=Way(end=False))) == [parse_links("0-0 1-1")]
+    assert list(align(pairs, weak, weak, way=Way(end=False))) == [parse_links("0-0 1-1")]
+    both = Told(lambda one, other: 0.45)
+    assert list(align(pairs, both, way=Way("threshold"))) == [parse_links("0-0 0-1 1-0 1-1")]
+    assert list(align(pairs, both, both, Way("mutual", "soft"))) == [parse_links("0-0")]
+
+
+def test_a_trace_of_another_text_is_told_with_its_line() -> None:
+    class Deaf(Told):
+        def forced(self, sources, targets):  # type: ignore[no-untyped-def]
+            return super().forced(sources, ["other"] * len(targets))
+
+    with pytest.raises(ValueError, match=r"^line 2: target: expected a trace of 'b'"):
+        list(align([("a", ""), ("a", "b")], Deaf(same_word)))
+
+
+def test_unknown_ways_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"symmetrization: expected one of .*, soft, got 'best'"):
+        Way(symmetrization="best")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="method: expected one of argmax, threshold, mutual, got 'best'"):
+        Way("best")  # type: ignore[arg-type]

@@ -1,0 +1,49 @@
+"""What counts as a token, and how punctuation is split off."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.alignment.tokens import split_punctuation, tokens
+from regard.text.normal import tidy
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", []),
+        ("   ", []),
+        (" a  b\tc ", ["a", "b", "c"]),
+        ("10\u00a0000 euros", ["10\u00a0000", "euros"]),
+        ("a \u00a0 b", ["a", "\u00a0", "b"]),
+        ("a\u2028b \x85", ["a\u2028b", "\x85"]),
+    ],
+)
+def test_blanks_alone_separate_tokens(line: str, expected: list[str]) -> None:
+    assert tokens(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Is it so?", "Is it so ?"),
+        ('"Yes", she said...', '" Yes " , she said . . .'),
+        ("l'ami d’Anne", "l ' ami d ’ Anne"),
+        ("It costs $3.50, or 1,000:", "It costs $ 3.50 , or 1,000 :"),
+        ("1990-95 a-b 5. .5", "1990-95 a - b 5 . . 5"),
+        ("विद्यार्थ्यांच्या पुस्तकं।", "विद्यार्थ्यांच्या पुस्तकं ।"),
+        ("क्\u200dष (न\u200cम)", "क्\u200dष ( न\u200cम )"),
+        ("  two\u00a0words  ", "two words"),
+        ("", ""),
+    ],
+)
+def test_punctuation_is_split_off(line: str, expected: str) -> None:
+    assert split_punctuation(line) == expected
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_splitting_moves_nothing_but_blanks_and_is_done_once(line: str) -> None:
+    found = split_punctuation(line)
+    assert found.replace(" ", "") == tidy(line).replace(" ", "")
+    assert split_punctuation(found) == found

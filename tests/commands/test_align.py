@@ -1,0 +1,149 @@
+"""`regard align` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.alignment import Way, align, error_rate, parse_links, read_gold, write_links
+from tests.test_cli import Inside, inside, refused  # noqa: F401, a fixture
+from tests.training import toy
+
+TEXTS = [(source.replace(".", " ."), target.replace(".", " .")) for source, target in toy.PAIRS[:6]]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of each direction, and pairs of blank-separated tokens, one of them empty and one half so."""
+    here = tmp_path_factory.mktemp("align")
+    regard.train(toy.PAIRS, here / "forward", settings=toy.TINY, device="cpu")
+    regard.train([(target, source) for source, target in toy.PAIRS], here / "backward", settings=toy.TINY, device="cpu")
+    rows = [*TEXTS[:3], ("", ""), ("Rahul", ""), *TEXTS[3:]]
+    toy.write_tsv(here / "pairs.tsv", rows)
+    for side, name in enumerate(("pairs.en", "pairs.mr")):
+        (here / name).write_text("".join(f"{row[side]}\n" for row in rows), encoding="utf-8")
+    return here
+
+
+def expected(
+    files: Path, way: Way | None = None, both: bool = False, texts: list[tuple[str, str]] = TEXTS
+) -> list[str]:
+    translators = [regard.load(files / name, "cpu") for name in ("forward", "backward")[: 1 + both]]
+    found = [write_links(links) for links in align(texts, *translators, way=way)]
+    return [*found[:3], "", "", *found[3:]]
+
+
+def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("align", files / "forward", files / "pairs.tsv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n") == [*expected(files), ""]
+    assert any(expected(files)), "there are links"
+    assert inside("align", files / "forward", files / "pairs.en", files / "pairs.mr").stdout == done.stdout
+    turned = inside("align", files / "backward", files / "pairs.tsv", "--reverse").stdout.split("\n")
+    backward = regard.load(files / "backward", "cpu")
+    assert turned[0] == write_links(next(align([TEXTS[0][::-1]], backward)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way"),
+    [
+        ([], Way()),
+        (["--symmetrize", "intersection"], Way(symmetrization="intersection")),
+        (["--symmetrize", "union", "--later"], Way(symmetrization="union", later=True)),
+        (["--symmetrize", "soft"], Way("threshold", "soft")),
+        (["--symmetrize", "soft", "--method", "mutual"], Way("mutual", "soft")),
+        (["--method", "threshold", "--least", "0.1"], Way("threshold", least=0.1)),
+    ],
+)
+def test_two_directions(arguments: list[str], way: Way, files: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("align", files / "forward", files / "pairs.tsv", "--with", files / "backward", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n") == [*expected(files, way, both=True), ""]
+
+
+def test_a_file_appears_when_all_is_done(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("align", files / "forward", files / "pairs.tsv", "-o", tmp_path / "links")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "links").read_text(encoding="utf-8").split("\n") == [*expected(files), ""]
+    assert [path.name for path in tmp_path.iterdir()] == ["links"]
+
+
+def test_tokens_are_as_given_and_tokenize_splits_them(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    """As given, "mango." is one token; the table that --tokenize writes is itself a table of pairs."""
+    pairs = toy.write_tsv(tmp_path / "pairs.tsv", [toy.PAIRS[0], ("", "")])
+    all_pairs = ("--method", "threshold", "--least", "0")
+    given = inside("align", files / "forward", pairs, *all_pairs).stdout.split("\n")
+    assert max(parse_links(given[0])) == (4, 2) and given[1] == ""
+    done = inside("align", files / "forward", pairs, "--tokenize", "-o", tmp_path / "table.tsv")
+    assert (done.returncode, done.stdout) == (0, "")
+    first, second, _ = (tmp_path / "table.tsv").read_text(encoding="utf-8").split("\n")
+    source, target, links = first.split("\t")
+    assert (source, target) == TEXTS[0] and second == "\t\t"
+    assert links == inside("align", files / "forward", tmp_path / "table.tsv").stdout.split("\n")[0]
+
+
+def test_json_is_one_object_a_line(files: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("align", files / "forward", files / "pairs.tsv", "--json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [" ".join(f"{i}-{j}" for i, j in row["links"]) for row in rows] == expected(files)
+    assert (rows[0]["source"], rows[0]["target"]) == TEXTS[0] and rows[4]["source"] == "Rahul"
+
+
+def gold_file(path: Path, add: int = 0) -> Path:
+    """First to first, and last to last."""
+    lines = [f"{add}-{add} {len(one.split()) - 1 + add}-{len(other.split()) - 1 + add}" for one, other in TEXTS]
+    path.write_text("\n".join([*lines[:3], "", "", *lines[3:]]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_gold_gives_the_error_rate(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    gold = gold_file(tmp_path / "gold")
+    rate = error_rate([parse_links(line) for line in expected(files)], read_gold(gold))
+    done = inside("align", files / "forward", files / "pairs.tsv", "--gold", gold, "-o", tmp_path / "links")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{rate}\n"
+    assert (tmp_path / "links").read_text(encoding="utf-8").split("\n")[:-1] == expected(files)
+    done = inside("align", files / "forward", files / "pairs.tsv", "--gold", gold, "--json")
+    assert json.loads(done.stdout) == json.loads(json.dumps(rate.as_dict()))
+
+
+def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    told = refused(inside("align", files / "forward", files / "pairs.tsv", "--gold", gold_file(tmp_path / "one", 1)))
+    assert "one, line 1: link" in told and "counts from 1" in told
+    (tmp_path / "fits").write_text("\n".join(["1-1", "1-2", *[""] * 6]) + "\n", encoding="utf-8")
+    done = inside("align", files / "forward", files / "pairs.tsv", "--gold", tmp_path / "fits")
+    assert done.returncode == 0 and done.stdout.startswith("AER") and "if it counts from 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["NOWHERE", "PAIRS"], "nowhere"),
+        (["MODEL", "NOWHERE"], "nowhere"),
+        (["MODEL", "PAIRS", "--with", "NOWHERE"], "nowhere"),
+        (["MODEL", "PAIRS", "--symmetrize", "union"], "expected --with"),
+        (["MODEL", "PAIRS", "--with", "MODEL", "--symmetrize", "best"], "soft, got 'best'"),
+        (["MODEL", "PAIRS", "--method", "best"], "mutual, got 'best'"),
+        (["MODEL", "PAIRS", "--least", "2"], "--least"),
+        (["MODEL", "PAIRS", "--gold", "NOWHERE"], "nowhere"),
+        (["MODEL", "PAIRS", "--gold", "GOLD", "--tokenize"], "without --tokenize"),
+        (["MODEL", "PAIRS", "--gold", "SHORT"], "for each of 8 pairs, got 1 lines"),
+        (["MODEL", "TEXT"], "line 1 is no pair: no tab"),
+        (["MODEL", "PAIRS", "-o", "/proc/out"], "/proc/out"),
+        (["MODEL", "PAIRS", "--from", "en"], "--from and --to go together"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    (tmp_path / "short").write_text("0-0\n", encoding="utf-8")
+    names = {
+        "MODEL": files / "forward",
+        "PAIRS": files / "pairs.tsv",
+        "TEXT": files / "pairs.en",
+        "NOWHERE": tmp_path / "nowhere",
+        "GOLD": gold_file(tmp_path / "gold"),
+        "SHORT": tmp_path / "short",
+    }
+    assert said in refused(inside("align", *(names.get(each, each) for each in arguments)))

@@ -1,0 +1,92 @@
+"""Evidence from a model that has learned something: what it finds is there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.evidence import examined
+from regard.evidence.altered import altered
+from regard.evidence.gradient import gradient
+from regard.evidence.leave_one_out import leave_one_out
+from regard.look.trace import Trace
+from tests.training.toy import LEARNS, PAIRS
+
+SOURCE, TARGET = PAIRS[0]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> regard.Translator:
+    out: Path = tmp_path_factory.mktemp("evidence") / "model"
+    return regard.train(PAIRS, out, dev=PAIRS[:16], settings=LEARNS, precision="fp32", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def trace(translator: regard.Translator) -> Trace:
+    return translator.forced([SOURCE], [TARGET])[0]
+
+
+def told(translator: regard.Translator, source: str) -> np.ndarray:
+    """log p of each piece of the target."""
+    (found,) = translator.forced([source], [TARGET])
+    return np.log([step.probability for step in found.steps])
+
+
+def test_leaving_a_word_out_costs_what_forced_decoding_says(translator: regard.Translator, trace: Trace) -> None:
+    found = leave_one_out(translator, trace, translator.said(trace))
+    words = SOURCE.rstrip(".").split()
+    assert [word.text for word in trace.source.words] == [*words, ".", ""]
+    for column in range(len(words)):
+        without = " ".join(words[:column] + words[column + 1 :]) + "."
+        if column == len(words) - 1:
+            without = " ".join(words[:-1]) + " ."
+        falls = told(translator, SOURCE) - told(translator, without)
+        expected = [falls[[group == row for group in trace.target.groups]].sum() for row in range(len(found.values))]
+        np.testing.assert_allclose(found.values[:, column], expected, atol=1e-3)
+    assert not found.values[:, -1].any(), "the end token cannot be left out"
+
+
+def test_gradients_are_those_of_a_small_change(translator: regard.Translator, trace: Trace) -> None:
+    """d/dε log p with one word's embedding scaled by 1 + ε is gradient × input."""
+    tokens = translator.said(trace)
+    found = gradient(translator, trace, tokens)
+    assert found.values.shape == (len(trace.target.words), len(trace.source.words)) and (found.values >= 0).all()
+    piece = 0
+    rows = [row for row, group in enumerate(trace.target.groups) if group == 0]
+
+    def scaled(by: float) -> float:
+        def hook(_: object, __: object, output: torch.Tensor) -> torch.Tensor:
+            output = output.clone()
+            output[:, piece] *= by
+            return output
+
+        handle = translator.model.encoder.embedding.register_forward_hook(hook)
+        try:
+            return float(told(translator, SOURCE)[rows].sum())
+        finally:
+            handle.remove()
+
+    slope = (scaled(1.01) - scaled(0.99)) / 0.02
+    alone = trace.source.groups.count(0) == 1
+    if alone:
+        assert found.values[0, 0] == pytest.approx(abs(slope), rel=0.05, abs=0.01)
+
+
+def test_uniform_attention_says_something_else(translator: regard.Translator, trace: Trace) -> None:
+    plain, uniform, shuffled = altered(translator, trace, translator.said(trace))
+    assert plain.name == "as it is"
+    assert plain.log_probability == pytest.approx(trace.candidates[0].log_probability, abs=1e-4)
+    assert plain.text == translator.translate(SOURCE, regard.translator.Search(1))
+    assert uniform.log_probability < plain.log_probability - 1
+    assert shuffled.log_probability < plain.log_probability - 1
+
+
+def test_all_of_it_goes_into_the_trace_and_back(translator: regard.Translator, trace: Trace) -> None:
+    found = examined(translator, trace)
+    assert [each.name for each in found.evidence] == ["leave one out", "gradient"]
+    assert all(-1 <= each.agreement <= 1 for each in found.evidence) and len(found.altered) == 3
+    again = Trace.from_dict(found.as_dict())
+    assert again.as_dict() == found.as_dict()
+    assert translator.said(again) == translator.said(trace)
