@@ -5,11 +5,11 @@
     python benchmarks/alignment.py --data FOLDER --pair fr --write-bitext FOLDER
 
 Both sides see the same text (bitext.py says which and how it is made): eflomal aligns all of it, and the models are
-those trained on the train.tsv that --write-bitext makes, one in each direction; the gold sentences are in it as text
-alone. Gold links choose nothing but the best symmetrization of each side. --links takes links made elsewhere instead of
-models, a line for each gold sentence, source first in both files. eflomal draws at random: it runs --rounds times, and
-for each symmetrization the run in the middle is told. It lives in an environment of its own under benchmarks/.peers,
-made on first use.
+those trained on the train.tsv that --write-bitext makes, one in each direction, or files of the traces they gave; the
+gold sentences are in it as text alone. Gold links choose nothing but the best symmetrization of each side. --links
+takes links made elsewhere instead of models, a line for each gold sentence, source first in both files. eflomal draws
+at random: it runs --rounds times, and for each symmetrization the run in the middle is told. It lives in an
+environment of its own under benchmarks/.peers, made on first use.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,14 @@ from typing import Any
 from bitext import PAIRS, Bitext, bitext, write
 from peers.environments import measure
 
-from regard.alignment.aligner import Way, link, weights
+from regard.alignment.aligner import Forcing, Way, link, weights
 from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import links_of
+from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Gold, Links, read_gold, read_links
 from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
+from regard.look.trace import Trace, read
+from regard.text.normal import tidy
 
 Found = dict[str, list[Links]]
 """symmetrization → the links of each gold sentence"""
@@ -54,18 +58,40 @@ def from_links(forward: Sequence[Links], backward: Sequence[Links]) -> Found:
     return found
 
 
-def models(text: Bitext, forward: Path, backward: Path, later: bool, end: bool) -> Found:
+class Kept:
+    """Traces of the gold sentences, made elsewhere by `write(translator.forced(sources, targets), file)`."""
+
+    def __init__(self, path: Path) -> None:
+        self._traces = {(trace.source.text, trace.target.text): trace for trace in read(path)}
+
+    def forced(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
+        return [self._traces[tidy(source), tidy(target)] for source, target in zip(sources, targets, strict=True)]
+
+
+def translator(path: Path) -> Forcing:
     import regard
 
+    return regard.load(path) if path.is_dir() else Kept(path)
+
+
+def models(text: Bitext, forward: Path, backward: Path, later: bool, end: bool) -> Found:
     turned = [(target, source) for source, target in text.gold]
-    one = list(weights(text.gold, regard.load(forward), later))
-    other = list(weights(turned, regard.load(backward), later))
+    one = list(weights(text.gold, translator(forward), later))
+    other = list(weights(turned, translator(backward), later))
     alone = ([links_of(each, end=end) for each in one], [_turned(links_of(each, end=end)) for each in other])
     found = from_links(*alone)
     for name, method in (("soft, threshold", "threshold"), ("soft, mutual", "mutual")):
         way = Way(method, "soft")  # type: ignore[arg-type]
         found[name] = [link(*both, way) for both in zip(one, other, strict=True)]
     return found
+
+
+def statistics(text: Bitext) -> Found:
+    """Our own aligner, which guides attention: both directions agree by themselves."""
+    began = time.perf_counter()
+    found = statistical_links([(source.split(" "), target.split(" ")) for source, target in text.train])
+    print(f"Regard by statistics: {time.perf_counter() - began:.1f} s", file=sys.stderr)
+    return {"by agreement": found[: len(text.gold)]}
 
 
 def _turned(links: Links) -> Links:
@@ -126,6 +152,7 @@ def main() -> None:
     results = []
     if options.rounds:
         results.append(show("eflomal", rates([eflomal(text) for _ in range(options.rounds)], gold)))
+    results.append(show("Regard, by statistics alone", rates([statistics(text)], gold)))
     if options.forward is not None:
         found = models(text, options.forward, options.backward, options.later, not options.no_end)
         results.append(show("Regard, one step later" if options.later else "Regard", rates([found], gold)))

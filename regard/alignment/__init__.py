@@ -4,6 +4,7 @@ from regard.alignment.aligner import Way, align
 from regard.alignment.carry import carry
 from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import combine, links_of, token_weights
+from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Gold, parse_gold, parse_links, read_gold, read_links, write_links
 from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from regard.alignment.tokens import split_punctuation, tokens
@@ -23,6 +24,7 @@ __all__ = [
     "read_gold",
     "read_links",
     "split_punctuation",
+    "statistical_links",
     "symmetrize",
     "token_weights",
     "tokens",
