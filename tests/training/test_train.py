@@ -373,7 +373,7 @@ def test_the_seconds_of_a_validation_are_those_of_its_moment(tmp_path: Path) -> 
 
 def falling_scores(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
     left = iter(scores)
-    monkeypatch.setattr(loops, "validate", lambda *given: Validation(next(left), 0.0, "s", "t", "r", False))
+    monkeypatch.setattr(loops, "validate", lambda *given: Validation(next(left), 0.0, "s", "t", "r", False, []))
 
 
 def test_the_best_model_is_kept_and_patience_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

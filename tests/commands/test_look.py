@@ -1,0 +1,92 @@
+"""`--look`, `regard look` and `evaluate --diagnose` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import regard as package
+from regard.look.trace import read
+from tests.test_cli import SOURCES, Inside, files, inside, refused  # noqa: F401, fixtures
+
+
+def test_look_shows_a_grid(files: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("translate", files / "model", "--look", "terminal", SOURCES[0])
+    lines = done.stdout.split("\n")
+    assert lines[0] == package.load(files / "model", "cpu").translate(SOURCES[0])
+    assert all(word in done.stdout for word in SOURCES[0].rstrip(".").split()) and "⏹" in done.stdout
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "json"])
+def test_look_writes_a_file_for_all_texts(ending: str, files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("translate", files / "model", "--look", tmp_path / f"a.{ending}", SOURCES[0], "", SOURCES[1])
+    assert done.returncode == 0 and done.stdout.count("\n") == 3, done.stderr
+    names = ["a-1.svg", "a-2.svg"] if ending == "svg" else [f"a.{ending}"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    for number, name in enumerate(names):
+        assert SOURCES[number].split()[1] in (tmp_path / name).read_text(encoding="utf-8")
+    assert done.stderr == "".join(f"regard: written: {tmp_path / name}\n" for name in names)
+
+
+def test_nothing_to_look_at(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("translate", files / "model", "--look", tmp_path / "a.svg", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "regard: no text came to look at\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_traces_that_were_kept_are_looked_at_without_the_model(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    shown = inside("translate", files / "model", "--look", "terminal", *SOURCES[:2]).stdout
+    inside("translate", files / "model", "--look", tmp_path / "t.json", "--evidence", *SOURCES[:2])
+    found = read(tmp_path / "t.json")
+    assert [trace.source.text for trace in found] == SOURCES[:2]
+    assert all(trace.steps and len(trace.candidates) == 5 and len(trace.evidence) == 2 for trace in found)
+    again = inside("look", tmp_path / "t.json").stdout
+    numbers = [re.findall(r"\d\.\d\d(?!\d)", text) for text in (shown, re.sub("agreement.*", "", again))]
+    assert numbers[0] == numbers[1] and "agreement" in again
+    for name in ("p.html", "g.svg", "again.json"):
+        assert inside("look", tmp_path / "t.json", "-o", tmp_path / name).returncode == 0
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "t.json").read_text()
+
+
+def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("look", files / "model", "--history", "-o", tmp_path / "h.html")
+    assert done.returncode == 0 and "written: " in done.stderr
+    assert (tmp_path / "h.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["NOWHERE"], "nowhere"),
+        (["MODEL"], "--history shows"),
+        (["PAIRS"], "expected traces as JSON"),
+        (["PAIRS", "--history"], "expected the folder of a model"),
+        (["MODEL", "--history", "-o", "h.svg"], "expected a .html file"),
+        (["PAIRS", "-o", "x.gif"], "got 'x.gif'"),
+        (["PAIRS", "-o", "x.svg", "--view", "sky"], "got 'sky'"),
+    ],
+)
+def test_a_mistake_in_look_is_one_line(
+    arguments: list[str],
+    said: str,
+    files: Path,  # noqa: F811
+    tmp_path: Path,
+    inside: Inside,  # noqa: F811
+) -> None:
+    names = {"MODEL": files / "model", "PAIRS": files / "pairs.tsv", "NOWHERE": tmp_path / "nowhere"}
+    assert said in refused(inside("look", *(str(names.get(each, each)) for each in arguments)))
+
+
+def test_evaluate_sorts_by_what_is_odd(files: Path, inside: Inside) -> None:  # noqa: F811
+    done = inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "entropy", "--show", "7")
+    rows = [line.split("\t") for line in done.stdout.split("\n") if line.count("\t") == 2]
+    assert len(rows) == 7 and {row[1] for row in rows} <= set(SOURCES)
+    assert [float(row[0]) for row in rows] == sorted((float(row[0]) for row in rows), reverse=True)
+    told = json.loads(inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "missed", "--json").stdout)
+    sentences = told["diagnosis"]["sentences"]
+    assert len(sentences) == len(set(SOURCES)) == told["diagnosis"]["overall"]["traces"]
+    counts = [len(each["missed"]) for each in sentences]
+    assert counts == sorted(counts, reverse=True)
