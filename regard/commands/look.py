@@ -25,12 +25,15 @@ def look(
     pieces: Annotated[bool, typer.Option("--pieces", help="Of a picture: by pieces of words.")] = False,
 ) -> None:
     """Show what a model looked at, from a file that `translate --look FILE.json` wrote."""
+    from regard.commands.screen import complain
     from regard.look import views
     from regard.look.trace import read
 
     if history:
         _history(kept, output)
         return
+    if not kept.exists():
+        raise ValueError(f"{kept}: expected a file of traces, and there is none")
     if kept.is_dir():
         raise ValueError(f"{kept}: expected a file of traces, got a folder; --history shows how a model learned")
     if output is not None:
@@ -46,10 +49,11 @@ def look(
         return
     written = views.save(traces, output, view=view, attention=attention, layer=layer, head=head, pieces=pieces)
     for file in written:
-        typer.echo(f"written: {file}", err=True)
+        complain(f"written: {file}")
 
 
 def _history(folder: Path, output: Path | None) -> None:
+    from regard.commands.screen import complain
     from regard.folder import LOG
     from regard.look.history import read_moments
     from regard.look.page import history_page
@@ -61,4 +65,4 @@ def _history(folder: Path, output: Path | None) -> None:
         raise ValueError(f"output: expected a .html file with --history, got {path.name!r}")
     found = read_moments(folder / LOG)
     path.write_text(history_page(found, title=folder.name), encoding="utf-8", newline="\n")
-    typer.echo(f"written: {path}", err=True)
+    complain(f"written: {path}")

@@ -53,7 +53,7 @@ class TrainingRecipe:
     guided_attention: float = 0.0
     """how much it counts, beside the loss, that attention looks where links computed from the pairs say"""
     guided_later: bool = False
-    """guide it one step later, once a word is said: for a model that is to align, not to translate"""
+    """of guided attention: one step later, once a word is said, for a model that is to align, not to translate"""
     segmentation_dropout: float = 0.1
     """the share of merges left out when subwords are cut (BPE-dropout)"""
     lower_case: float = 0.05

@@ -50,7 +50,7 @@ def plain(corpus: Corpus, lexicon: Lexicon, iterations: int) -> Lexicon:
     ],
 )
 def test_the_textbooks_table(iterations: int, expected: tuple[float, ...]) -> None:
-    """Koehn 2010, Statistical Machine Translation, figure 4.4: all alike at first."""
+    """The textbook's example of three pairs (Koehn 2010, Statistical Machine Translation): all alike at first."""
     corpus = corpus_of(TEXTBOOK)
     alike = np.full(len(corpus.source_of), 0.25, np.float32)
     found = plain(corpus, replace(uninformed(corpus), forward=alike, backward=alike), iterations)
