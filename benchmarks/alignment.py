@@ -31,6 +31,7 @@ from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import links_of
 from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Gold, Links, read_gold, read_links
+from regard.alignment.reading import Reading
 from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from regard.look.trace import Trace, read
 from regard.text.normal import tidy
@@ -69,15 +70,15 @@ class Kept:
 
 
 def translator(path: Path) -> Forcing:
-    import regard
+    from regard.translator import load
 
-    return regard.load(path) if path.is_dir() else Kept(path)
+    return load(path) if path.is_dir() else Kept(path)
 
 
 def models(text: Bitext, forward: Path, backward: Path, later: bool, end: bool) -> Found:
     turned = [(target, source) for source, target in text.gold]
-    one = list(weights(text.gold, translator(forward), later))
-    other = list(weights(turned, translator(backward), later))
+    one = list(weights(text.gold, translator(forward), Reading(later=later)))
+    other = list(weights(turned, translator(backward), Reading(later=later)))
     alone = ([links_of(each, end=end) for each in one], [_turned(links_of(each, end=end)) for each in other])
     found = from_links(*alone)
     for name, method in (("soft, threshold", "threshold"), ("soft, mutual", "mutual")):

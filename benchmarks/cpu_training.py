@@ -6,6 +6,9 @@
   sentences a batch: real target tokens a second of JoeyNMT 2.3, OpenNMT-py 3.5 and this project, which is also measured
   without bf16, and without batching by length, to show what each brings.
 - translation: the same model, beam 5, 1,014 sentences of 16 forced steps, 64 a batch: sentences a second.
+- transformer-training, transformer-translation: the same for a Transformer of 3 + 3 blocks, width 256, 4 heads, 1,024
+  features within, one embedding for source, target and output; translation greedily and by beam 5, and beside it
+  CTranslate2 in float32. What differs between the systems' models is said in the docstrings of peers/.
 - article: `--recipe article` on an English–Marathi table beside the per-step loop that tutorials teach, padded to the
   longest sentence.
 
@@ -34,7 +37,7 @@ from regard.text.normal import tidy
 from regard.text.vocabulary import SPECIAL, WORD_BEGINS, learn_subwords
 
 Measure = Callable[[], dict[str, Any]]
-PARTS = ("training", "translation", "article")
+PARTS = ("training", "translation", "transformer-training", "transformer-translation", "article")
 BENCHMARKS = Path(__file__).resolve().parent
 HERE = {**os.environ, "PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{BENCHMARKS.parent}"}
 """the environment of our own side: this tree, whatever else is installed"""
@@ -75,8 +78,9 @@ def ours(*arguments: str) -> Measure:
     return run
 
 
-def training(folder: str, threads: str, updates: str) -> dict[str, Measure]:
-    common = ("train", "--folder", folder, "--updates", updates, "--warmup", "10", "--threads", threads)
+def training(folder: str, threads: str, updates: str, model: str) -> dict[str, Measure]:
+    sizes = ("--updates", updates, "--warmup", "10")
+    common = ("train", "--model", model, "--folder", folder, "--threads", threads, *sizes)
     return {
         "JoeyNMT": lambda: measure("joeynmt", *common),
         "OpenNMT-py": lambda: measure("opennmt", *common),
@@ -86,11 +90,14 @@ def training(folder: str, threads: str, updates: str) -> dict[str, Measure]:
     }
 
 
-def translation(folder: str, threads: str) -> dict[str, Measure]:
-    common = ("translate", "--folder", folder, "--beam", "5", "--batch", "64", "--steps", "16", "--threads", threads)
+def translation(folder: str, threads: str, model: str, beam: str) -> dict[str, Measure]:
+    sizes = ("--beam", beam, "--batch", "64", "--steps", "16")
+    common = ("translate", "--model", model, "--folder", folder, "--threads", threads, *sizes)
+    compiled = {"CTranslate2": lambda: measure("ctranslate2", *common)}
     return {
         "JoeyNMT": lambda: measure("joeynmt", *common),
         "OpenNMT-py": lambda: measure("opennmt", *common),
+        **(compiled if model == "transformer" else {}),  # it has no RNN
         "Regard, fp32": ours(*common, "--precision", "fp32"),
         "Regard, bf16": ours(*common, "--precision", "bf16"),
     }
@@ -121,8 +128,20 @@ def article(table: Path, threads: str) -> dict[str, Measure]:
     }
 
 
+def tables(part: str, folder: str, options: argparse.Namespace) -> list[tuple[str, dict[str, Measure], str]]:
+    """(name, sides, unit) of each comparison that belongs to a part."""
+    threads, updates = str(options.threads), str(options.updates)
+    if part == "article":
+        return [(part, article(options.marathi, threads), "tokens")]
+    model = "transformer" if part.startswith("transformer") else "rnn"
+    if part.endswith("training"):
+        return [(part, training(folder, threads, updates, model), "tokens")]
+    beams = {"greedy": "1", "beam 5": "5"} if model == "transformer" else {"beam 5": "5"}
+    return [(f"{part}, {name}", translation(folder, threads, model, beam), "sentences") for name, beam in beams.items()]
+
+
 def compare(part: str, sides: dict[str, Measure], unit: str, rounds: int) -> dict[str, Any]:
-    """All sides in turn, several times; the medians, and each by the first side's."""
+    """All sides in turn, several times; the medians, and each by those of the peers."""
     found: dict[str, list[float]] = {name: [] for name in sides}
     padding: dict[str, float] = {}
     for _ in range(rounds):
@@ -133,12 +152,13 @@ def compare(part: str, sides: dict[str, Measure], unit: str, rounds: int) -> dic
                 padding[name] = report["tokens"] / report["padded_tokens"]
             print(f"  {part}: {name}: {found[name][-1]:,.1f} {unit}/s", file=sys.stderr, flush=True)
     medians = {name: statistics.median(values) for name, values in found.items()}
-    first = next(iter(medians.values()))
-    print(f"\n{part}, {unit} a second, median of {rounds}")
+    peers = [name for name in medians if not name.startswith("Regard")]
+    print(f"\n{part}, {unit} a second, median of {rounds}; how many times as fast as {', '.join(peers)}")
     for name, median in medians.items():
         spread = f"{min(found[name]):,.0f} … {max(found[name]):,.0f}"
+        times = "".join(f"   × {median / medians[peer]:.2f}" for peer in peers)
         real = f"   {100 * padding[name]:.0f} % of target positions real" if name in padding else ""
-        print(f"  {name:30} {median:10,.1f}   × {median / first:.2f}   ({spread}){real}")
+        print(f"  {name:30} {median:10,.1f}{times}   ({spread}){real}")
     return {"part": part, "unit": unit, "medians": medians, "all": found}
 
 
@@ -152,22 +172,19 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.multi30k is None and {"training", "translation"} & set(options.only):
+    if options.multi30k is None and set(options.only) != {"article"}:
         parser.error("--multi30k: needed for training and translation")
     if options.marathi is None and "article" in options.only:
         parser.error("--marathi: needed for article")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {options.threads} threads")
-    threads, results = str(options.threads), []
     with tempfile.TemporaryDirectory() as folder:
         if options.multi30k is not None:
             subword_files(options.multi30k, Path(folder))
-        if "training" in options.only:
-            sides = training(folder, threads, str(options.updates))
-            results.append(compare("training", sides, "tokens", options.rounds))
-        if "translation" in options.only:
-            results.append(compare("translation", translation(folder, threads), "sentences", options.rounds))
-        if "article" in options.only:
-            results.append(compare("article", article(options.marathi, threads), "tokens", options.rounds))
+        results = [
+            compare(name, sides, unit, options.rounds)
+            for part in options.only
+            for name, sides, unit in tables(part, folder, options)
+        ]
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 

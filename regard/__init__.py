@@ -1,8 +1,11 @@
 """Regard: attention you can train, use and look into."""
 
+from regard.classifier import Classifier
 from regard.core.attention import Attention, attention, plan
 from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
 from regard.core.coattention import coattend
+from regard.core.featurewise import FeatureAdditive, FeaturePool, FeatureTanh, Featurewise, featurewise
+from regard.core.grid_patterns import Grid
 from regard.core.local import LocalMonotonic, LocalPredictive
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead
@@ -10,10 +13,12 @@ from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax,
 from regard.core.pattern_text import parse as parse_pattern
 from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 from regard.core.pool import Pool
+from regard.core.representations import Representations
 from regard.core.result import Result, Top
 from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
+from regard.loading import load
 from regard.training.train import train
-from regard.translator import Translator, load
+from regard.translator import Translator
 
 __version__ = "0.1.0"
 
@@ -22,14 +27,20 @@ __all__ = [
     "Attention",
     "Blocks",
     "Causal",
+    "Classifier",
     "Cosine",
     "Dilated",
     "Dot",
     "Entmax",
     "Entmax15",
+    "FeatureAdditive",
+    "FeaturePool",
+    "FeatureTanh",
+    "Featurewise",
     "Full",
     "General",
     "Global",
+    "Grid",
     "Hard",
     "LocalMonotonic",
     "LocalPredictive",
@@ -39,6 +50,7 @@ __all__ = [
     "Pattern",
     "Pool",
     "RandomBlocks",
+    "Representations",
     "Result",
     "ScaledDot",
     "Score",
@@ -51,6 +63,7 @@ __all__ = [
     "attention",
     "bigbird",
     "coattend",
+    "featurewise",
     "load",
     "longformer",
     "parse_pattern",

@@ -1,4 +1,4 @@
-"""The command line: `regard demo`, `train`, `translate`, `evaluate`, `align`, `look`, `pattern`."""
+"""The command line: `regard demo`, `train`, `translate`, `classify`, `evaluate`, `align`, `look`, `pattern`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from regard import __version__
 from regard.commands.align import align
+from regard.commands.classify import classify
 from regard.commands.demo import demo
 from regard.commands.evaluate import evaluate
 from regard.commands.look import look
@@ -23,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, train, translate, evaluate, align, look, pattern):
+for command in (demo, train, translate, classify, evaluate, align, look, pattern):
     app.command()(command)
 
 

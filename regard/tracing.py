@@ -55,10 +55,12 @@ class Tracer:
         forced: Forced | None = None,
         candidates: Sequence[Candidate] = (),
     ) -> Trace:
-        """weights [target pieces, source pieces] of the one attention there is; `forced` tells of each step."""
+        """weights [layers, heads, target pieces, source pieces]; `forced` tells of each step, and what else looks."""
         steps = [] if forced is None else self._steps(forced, target.tokens)
-        cross = Attended("cross", np.asarray(weights, np.float32)[None, None])
-        return Trace(source, target, [cross], steps, candidates, self._model)
+        seen = [Attended("cross", np.asarray(weights, np.float32))]
+        if forced is not None:
+            seen += [Attended(name, found) for name, found in forced.inside.items()]
+        return Trace(source, target, seen, steps, candidates, self._model)
 
     def forced(
         self, model: Translating, sources: Sequence[str], targets: Sequence[str], device: torch.device

@@ -14,7 +14,7 @@ import torch
 from regard import folder as folders
 from regard.folder import Vocabularies
 from regard.look.trace import Candidate, Side, Trace
-from regard.models.recurrent import Recurrent
+from regard.models.building import TranslationModel, build, put
 from regard.scoring import Scores, group, score
 from regard.search.beam import beam
 from regard.search.forced import Forced, forced
@@ -26,7 +26,6 @@ from regard.text.pairs import Pair
 from regard.tracing import Tracer, candidates
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.recipe import Recipe
-from regard.training.setup import build, put
 
 BATCH = 64
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
@@ -91,7 +90,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Recurrent,
+        model: TranslationModel,
         vocabularies: Vocabularies,
         recipe: Recipe,
         card: dict[str, Any],
@@ -265,7 +264,9 @@ def load(folder: str | Path, device: str | None = None, precision: Precision = "
     """A translator from its folder. Nothing is fetched or written."""
     path, where = Path(folder), read_device(device)
     card = folders.read_card(path)
+    if card.get("task") == "classify":
+        raise ValueError(f"{path}: expected a translator, got a classifier; `regard classify` uses it")
     recipe, vocabularies = folders.read_recipe(path), folders.read_vocabularies(path)
-    model = build(recipe, vocabularies)
+    model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
     put(model, folders.read_weights(path))
     return Translator(model, vocabularies, recipe, card, where, precision)

@@ -8,17 +8,19 @@ import pytest
 import regard
 from regard.look.trace import Trace
 from regard.translator import Search
-from tests.training.toy import LEARNS, PAIRS
+from tests.training.toy import PAIRS, RECIPES
 
 SOURCES = [source for source, _ in PAIRS[:6]]
 
 
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory: pytest.TempPathFactory) -> regard.Translator:
+@pytest.fixture(scope="module", params=RECIPES)
+def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> regard.Translator:
     out: Path = tmp_path_factory.mktemp("tracing") / "model"
+    settings, languages = RECIPES[request.param], ("en", "mr")
     return regard.train(
-        PAIRS, out, dev=PAIRS[:16], settings=LEARNS, precision="fp32", device="cpu", languages=("en", "mr")
-    )
+        PAIRS, out, recipe=request.param, dev=PAIRS[:16], settings=settings, precision="fp32", device="cpu",
+        languages=languages,
+    )  # fmt: skip
 
 
 def test_details_tell_of_every_step_and_of_the_beam(translator: regard.Translator) -> None:
@@ -72,3 +74,21 @@ def test_forcing_what_was_found_gives_the_same_weights(translator: regard.Transl
 def test_one_target_for_each_source(translator: regard.Translator) -> None:
     with pytest.raises(ValueError, match="expected one for each of 2 sources, got 1"):
         translator.forced(["a", "b"], ["c"])
+
+
+def test_a_transformer_shows_all_its_heads(translator: regard.Translator) -> None:
+    (trace,) = translator.answers(SOURCES[:1], details=True)[0].translations[0].traces
+    sizes = {each.name: each.weights.shape for each in trace.attentions}
+    rows, columns = len(trace.target.pieces), len(trace.source.pieces)
+    if translator.recipe.model.kind == "rnn":
+        assert sizes == {"cross": (1, 1, rows, columns)}
+        return
+    assert sizes == {
+        "cross": (2, 2, rows, columns),
+        "encoder": (2, 2, columns, columns),
+        "decoder": (2, 2, rows, rows),
+    }
+    for each in trace.attentions:
+        np.testing.assert_allclose(each.weights.sum(-1), 1, atol=1e-5)
+    decoder = next(each.weights for each in trace.attentions if each.name == "decoder")
+    assert np.allclose(np.triu(decoder, 1), 0), "nothing looks ahead"

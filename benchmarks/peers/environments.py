@@ -18,10 +18,10 @@ import venv
 from pathlib import Path
 from typing import Any, Literal
 
-Peer = Literal["joeynmt", "opennmt", "eflomal"]
+Peer = Literal["joeynmt", "opennmt", "ctranslate2", "eflomal"]
 
 TORCH = "torch==2.13.0"
-WITHOUT_TORCH = ("eflomal",)
+WITHOUT_TORCH = ("ctranslate2", "eflomal")
 BENCHMARKS = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = BENCHMARKS / ".peers"
 

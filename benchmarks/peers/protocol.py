@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from torch import nn
-from torch.optim.optimizer import register_optimizer_step_post_hook
+if TYPE_CHECKING:  # not every peer has torch
+    from torch import nn
 
+Measured = Callable[[argparse.Namespace], dict[str, float]]
+
+MODELS = ("rnn", "transformer")
 FILES = ("train.src", "train.tgt", "dev.src", "dev.tgt", "vocab.txt")
 """Pieces joined by single blanks, one sentence a line; in the vocabulary, one piece a line."""
 
@@ -25,6 +29,8 @@ class Meter:
     """
 
     def __init__(self, updates: int, warmup: int) -> None:
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
         if updates < 1 or warmup < 1:
             raise ValueError(f"updates and warmup: got {updates} and {warmup}, expected at least 1 of each")
         self.updates = updates
@@ -80,18 +86,23 @@ def translated(lengths: list[int], steps: int, seconds: float) -> dict[str, floa
 
 def main(
     description: str,
-    train: Callable[[argparse.Namespace], dict[str, float]],
-    translate: Callable[[argparse.Namespace], dict[str, float]],
+    train: Measured | None,
+    translate: Measured,
     options: Mapping[str, tuple[str, ...]] | None = None,
+    models: tuple[str, ...] = MODELS,
 ) -> None:
-    """Read the command line, measure, print one line of JSON. `options`: further ones, with their choices."""
+    """Read the command line, measure, print one line of JSON.
+
+    `train`: None, if the peer does not train. `options`: further ones, with their choices.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
 
-    training = commands.add_parser("train", help="real target tokens a second")
-    training.set_defaults(measure=train)
-    training.add_argument("--updates", type=int, default=100, help="updates that are measured")
-    training.add_argument("--warmup", type=int, default=10, help="updates before those")
+    if train is not None:
+        training = commands.add_parser("train", help="real target tokens a second")
+        training.set_defaults(measure=train)
+        training.add_argument("--updates", type=int, default=100, help="updates that are measured")
+        training.add_argument("--warmup", type=int, default=10, help="updates before those")
 
     translation = commands.add_parser("translate", help="sentences a second")
     translation.set_defaults(measure=translate)
@@ -99,7 +110,8 @@ def main(
     translation.add_argument("--beam", type=int, default=5)
     translation.add_argument("--steps", type=int, default=16, help="target tokens that every sentence is forced to")
 
-    for command in (training, translation):
+    for command in commands.choices.values():
+        command.add_argument("--model", choices=models, default=models[0])
         command.add_argument("--folder", type=Path, required=True, help=f"holds {', '.join(FILES)}")
         command.add_argument("--batch", type=int, default=64, help="sentences")
         command.add_argument("--threads", type=int, default=2)
@@ -111,5 +123,8 @@ def main(
     missing = [name for name in FILES if not (arguments.folder / name).is_file()]
     if missing:
         parser.error(f"--folder: {arguments.folder} holds no {', '.join(missing)}")
-    torch.set_num_threads(arguments.threads)
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(arguments.threads)
     print(json.dumps(arguments.measure(arguments)))

@@ -1,9 +1,11 @@
 """This project's side of the measurements, over the same files: its own loop, model and search.
 
-    PYTHONPATH=benchmarks python -m peers.regard_side train --folder F --precision bf16 --batches length
+    PYTHONPATH=benchmarks python -m peers.regard_side train --folder F --model rnn --precision bf16 --batches length
 
-Parameters: as JoeyNMT's, 1,024 V + 4,070,912 less the biases of its score. With the running average of the weights and
-everything else that a user's run does at every update.
+Parameters: `rnn` as JoeyNMT's, 1,024 V + 4,070,912 less the biases of its score; `transformer` as OpenNMT-py's, 257 V +
+5,530,624, norms before, dropout 0.3 and none on attention's weights, which are not dropped by default. With the running
+average of the weights and everything else that a user's run does at every update, and every weight of attention to the
+source kept at every step of a search.
 """
 
 from __future__ import annotations
@@ -11,26 +13,36 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 
 from peers.protocol import Meter, main, parameters, translated
-from regard.models.recurrent import Recurrent, RecurrentOptions
+from regard.models.building import TranslationModel, TranslationOptions, build
+from regard.models.recurrent import RecurrentOptions
+from regard.models.transformer import TransformerOptions
 from regard.search.beam import beam
 from regard.search.hypothesis import Length
+from regard.search.walk import greedy
 from regard.text.batches import Batch, arrange, padded
-from regard.text.examples import Example, Examples
+from regard.text.examples import Example
 from regard.text.vocabulary import END, SPECIAL
 from regard.training.loop import Loop, Machine
 from regard.training.plan import Plan
 from regard.training.precision import Precision, autocast
 from regard.training.progress import Reporter, Silent
-from regard.training.recipe import Recipe, TrainingRecipe
-from regard.training.setup import Setup
+from regard.training.recipe import RECIPES
+from regard.training.translating import Translating
 
-OPTIONS = RecurrentOptions(embedding=256, encoder=256, decoder=512, attention=512, tie="none", dropout=0.3)
+OPTIONS: dict[str, TranslationOptions] = {
+    "rnn": RecurrentOptions(embedding=256, encoder=256, decoder=512, attention=512, tie="none", dropout=0.3),
+    "transformer": TransformerOptions(
+        width=256, heads=4, feedforward=1024, encoder_layers=3, decoder_layers=3, tie="all", dropout=0.3
+    ),
+}
 
 
 def numbers(folder: Path) -> dict[str, int]:
@@ -50,31 +62,45 @@ def train(arguments: argparse.Namespace) -> dict[str, float]:
     sides = (read(arguments.folder / f"train.{side}", known) for side in ("src", "tgt"))
     examples = [Example(*both) for both in zip(*sides, strict=True)]
     torch.manual_seed(arguments.seed)
-    recipe = Recipe(model=OPTIONS, training=TrainingRecipe(batch_sentences=arguments.batch, batch_tokens=10**9))
-    model = Recurrent(OPTIONS, len(known), len(known))
+    options = OPTIONS[arguments.model]
     # Only what updates need is there: no text, no dev.
-    setup = cast(Setup, argparse.Namespace(recipe=recipe, model=model))
-    meter = Meter(arguments.updates, arguments.warmup)
+    nothing: Any = None
+    task = Translating(
+        replace(RECIPES[arguments.model], model=options),
+        nothing,
+        nothing,
+        build(options, len(known), len(known)),
+        nothing,
+        (),
+        arguments.seed,
+    )
+    order = arrange(examples, arguments.batch, 10**9, arguments.seed, 0)
+    if arguments.batches == "random":
+        shuffled = torch.randperm(len(examples)).tolist()
+        order = [shuffled[first : first + arguments.batch] for first in range(0, len(shuffled), arguments.batch)]
+    return _updates(task, examples, order, Meter(arguments.updates, arguments.warmup), arguments.precision)
+
+
+def _updates(
+    task: Translating, examples: Sequence[Example], order: Sequence[Sequence[int]], meter: Meter, precision: str
+) -> dict[str, float]:
+    """The loop's own updates, over as many batches as are measured."""
     with tempfile.TemporaryDirectory() as folder:
-        machine = Machine(torch.device("cpu"), cast(Precision, arguments.precision))
-        loop = Loop(setup, Path(folder), machine, Reporter(Path(folder) / "log", Silent()), None, arguments.seed)
-        loop.progress.plan = Plan(10**6, (), 400).as_dict()
-        order = arrange(examples, arguments.batch, 10**9, arguments.seed, 0)
-        if arguments.batches == "random":
-            shuffled = torch.randperm(len(examples)).tolist()
-            order = [shuffled[first : first + arguments.batch] for first in range(0, len(shuffled), arguments.batch)]
+        machine = Machine(torch.device("cpu"), cast(Precision, precision))
+        loop = Loop(task, Path(folder), machine, Reporter(Path(folder) / "log", Silent()), None)
+        loop.progress.plan = Plan(10**6, (), task.recipe.training.warmup).as_dict()
         for rows in order[: meter.total]:
             batch = Batch.of([examples[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())
             loop.update(batch, time.monotonic())
-    return meter.report(parameters(model))
+    return meter.report(parameters(task.model))
 
 
 def translate(arguments: argparse.Namespace) -> dict[str, float]:
     known = numbers(arguments.folder)
     rows = sorted(([*row, END] for row in read(arguments.folder / arguments.sentences, known)), key=len)
     torch.manual_seed(arguments.seed)
-    model = Recurrent(OPTIONS, len(known), len(known)).eval()
+    model = build(OPTIONS[arguments.model], len(known), len(known)).eval()
     limit = Length(0.0, arguments.steps, arguments.steps, arguments.steps)
     batches = [rows[first : first + arguments.batch] for first in range(0, len(rows), arguments.batch)]
     lengths: list[int] = []
@@ -87,31 +113,23 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
     return translated(lengths, arguments.steps, seconds)
 
 
-def _search(model: Recurrent, batch: list[list[int]], limit: Length, width: int) -> list[int]:
-    found = beam(model, padded(batch), torch.tensor([len(row) for row in batch]), limit, width=width)
-    return [len(best[0].tokens) for best in found]
+def _search(model: TranslationModel, batch: list[list[int]], limit: Length, width: int) -> list[int]:
+    source, lengths = padded(batch), torch.tensor([len(row) for row in batch])
+    if width == 1:
+        return [len(found.tokens) for found in greedy(model, source, lengths, limit)]
+    return [len(best[0].tokens) for best in beam(model, source, lengths, limit, width=width)]
 
 
 def article(train: Path, updates: int, warmup: int, precision: Precision, threads: int) -> dict[str, float]:
     """`--recipe article` on a table of pairs: its own vocabulary, batches and loop."""
     from regard.text.pairs import read_pairs
     from regard.training.recipe import ARTICLE
-    from regard.training.setup import set_up
 
     torch.set_num_threads(threads)
     pairs = read_pairs([train]).pairs
-    setup = set_up(pairs, pairs[:1], ARTICLE, 1)
-    meter = Meter(updates, warmup)
-    with tempfile.TemporaryDirectory() as folder:
-        machine = Machine(torch.device("cpu"), precision)
-        loop = Loop(setup, Path(folder), machine, Reporter(Path(folder) / "log", Silent()), None, 1)
-        loop.progress.plan = Plan(10**6, (), 0).as_dict()
-        examples: Examples = setup.examples
-        for rows in arrange(examples.plain, 64, 10**9, 1, 0)[: meter.total]:
-            batch = Batch.of([examples.plain[row] for row in rows])
-            meter.batch(batch.tokens, batch.target.numel())
-            loop.update(batch, time.monotonic())
-    return meter.report(parameters(setup.model))
+    task = Translating.of(pairs, pairs[:1], ARTICLE, 1)
+    examples = task.examples.plain
+    return _updates(task, examples, arrange(examples, 64, 10**9, 1, 0), Meter(updates, warmup), precision)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from regard.alignment.links import Links
+from regard.alignment.reading import Reading
 from regard.alignment.tokens import tokens
 from regard.look.trace import Matrix, Side, Span, Trace
 from regard.text.normal import tidy
@@ -23,17 +24,11 @@ LEAST = 0.3
 it: looked at by each with 1, and looking at each with 1/10, √0.1"""
 
 
-def token_weights(trace: Trace, source_line: str, target_line: str, later: bool = False) -> Matrix:
-    """[target tokens, source tokens], without the end tokens.
-
-    `later` reads the weights one step later: where the model looked once it had said a piece, for the next.
-    """
+def token_weights(trace: Trace, source_line: str, target_line: str, reading: Reading = Reading()) -> Matrix:  # noqa: B008, a frozen value
+    """[target tokens, source tokens], without the end tokens."""
     rows, columns = _members(trace.target, target_line, "target"), _members(trace.source, source_line, "source")
-    weights = trace.weights
-    if later:
-        weights = np.concatenate([weights[1:], weights[-1:]])
     means = rows / np.maximum(rows.sum(0), 1)
-    return np.asarray(means.T @ weights @ columns, np.float32)
+    return np.asarray(means.T @ reading.weights(trace) @ columns, np.float32)
 
 
 def _members(side: Side, line: str, name: str) -> Matrix:

@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from regard.alignment.aligner import Sides, Way
     from regard.alignment.links import Gold, Links
+    from regard.alignment.reading import Reading
 
 
 Reverse = Annotated[Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, too.")]
@@ -37,6 +38,8 @@ def align(
     method: Annotated[str | None, typer.Option(help="argmax, threshold or mutual; see above.")] = None,
     least: Least = None,
     later: Annotated[bool, typer.Option("--later", help="Read the attention one step later.")] = False,
+    layer: Annotated[int | None, typer.Option(min=0, help="Read this layer alone; see above.")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Read this head alone.")] = None,
     tokenize: Tokenize = False,
     gold: Right = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the links here.")] = None,
@@ -58,23 +61,29 @@ def align(
 
     --symmetrize: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and (the default), or soft, links
     from the geometric mean of both models' weights.
+
+    Of a Transformer, that layer and head are read, now or one step later, whose links agree best with statistics of the
+    pairs; --layer, --head or --later say it instead.
     """
     import torch
 
     from regard.alignment import aligner
+    from regard.alignment.reading import Reading
     from regard.commands.languages import languages
+    from regard.commands.screen import complain
     from regard.translator import load
 
     if gold is not None and tokenize:
         raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
     if threads is not None:
         torch.set_num_threads(threads)
-    way = _way(symmetrize, method, with_ is not None, least, later)
+    reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
+    way = _way(symmetrize, method, with_ is not None, least, reading)
     rows = _read(pairs, reverse, languages(from_, to), tokenize)
     right = None if gold is None else _gold(gold, rows)
     forward = load(model, device, precision)  # type: ignore[arg-type]
     backward = None if with_ is None else load(with_, device, precision)  # type: ignore[arg-type]
-    found = aligner.align(rows, forward, backward, way)
+    found = aligner.align(rows, forward, backward, way, complain)
     if right is None or output is not None:
         found = _written(found, rows, output, tokenize, json_)
     kept = list(found)
@@ -82,27 +91,41 @@ def align(
         _tell(kept, right, json_)
 
 
-def _way(symmetrize: str | None, method: str | None, two: bool, least: float | None, later: bool) -> Way:
+def _way(symmetrize: str | None, method: str | None, two: bool, least: float | None, reading: Reading | None) -> Way:
     from regard.alignment.aligner import Way
 
     if symmetrize is not None and not two:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
-    return Way(method, symmetrize or Way.symmetrization, least, later)  # type: ignore[arg-type]
+    return Way(method, symmetrize or Way.symmetrization, least, reading)  # type: ignore[arg-type]
 
 
 def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | None, tokenize: bool) -> list[Sides]:
-    """The sides of every line as given, or tokenized; a line with nothing on it is a pair of nothing."""
+    """The sides of every line as given, or tokenized; a line that is none is a pair of nothing, and told."""
     from regard.alignment.tokens import split_punctuation
-    from regard.text.pairs import EXPECTED, rows_of
+    from regard.text.pairs import rows_of
 
     found: list[Sides] = []
+    broken: dict[str, list[int]] = {}
     for number, row in enumerate(rows_of(paths, languages), 1):
-        sides = ("", "") if row == "empty line" else row
-        if isinstance(sides, str):
-            raise ValueError(f"{' + '.join(map(str, paths))}, line {number} is no pair: {sides}; {EXPECTED}")
-        source, target = reversed(sides) if reverse else sides
+        if isinstance(row, str) and row != "empty line":
+            broken.setdefault(row, []).append(number)
+        source, target = ("", "") if isinstance(row, str) else reversed(row) if reverse else row
         found.append((split_punctuation(source), split_punctuation(target)) if tokenize else (source, target))
+    _tell_broken(broken, " + ".join(map(str, paths)), anything=any(map(any, found)))
     return found
+
+
+def _tell_broken(broken: dict[str, list[int]], name: str, anything: bool) -> None:
+    """A notice for each reason, as every line must be answered by one; an error if no line is a pair."""
+    from regard.commands.screen import complain
+    from regard.text.pairs import EXPECTED, LINES_SHOWN
+
+    for reason, lines in broken.items():
+        first = ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")
+        where = f"line {first}" if len(lines) == 1 else f"{len(lines):,} lines ({first})"
+        if not anything:
+            raise ValueError(f"{name}, {where}: no pair, {reason}; {EXPECTED}")
+        complain(f"{name}, {where}: no pair, {reason}; no links there")
 
 
 def _gold(path: Path, rows: Sequence[Sides]) -> list[Gold]:

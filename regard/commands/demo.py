@@ -40,6 +40,7 @@ def demo(
     from regard import samples
     from regard.commands.screen import Terminal
     from regard.training.train import train
+    from regard.translator import Translator
 
     screen = Terminal()
     folder = samples.folder()
@@ -57,6 +58,7 @@ def demo(
         device="cpu",
         screen=screen,
     )
+    assert isinstance(translator, Translator)
     typer.echo(_scores(translator))
     typer.echo(_looked(translator))
     typer.echo(_next(out))

@@ -1,4 +1,4 @@
-"""`regard evaluate`: how good a model is on pairs it has not seen."""
+"""`regard evaluate`: how good a model is on pairs, or labelled texts, it has not seen."""
 
 from __future__ import annotations
 
@@ -31,19 +31,24 @@ def evaluate(
             "punctuation or end.",
         ),
     ] = None,
+    calibrated: Annotated[
+        bool, typer.Option("--calibrated", help="Of a classifier: probabilities as its dev part corrects them.")
+    ] = False,
     show: Annotated[int, typer.Option(min=1, help="Of --diagnose: so many sentences.")] = 20,
     json_: Annotated[bool, typer.Option("--json", help="As JSON; of --diagnose, all sentences.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
 ) -> None:
-    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures.
+    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and what is
+    taken for what.
 
     One translation for each distinct source, against all its references. No line is dropped.
     """
     import torch
 
     from regard.commands.languages import languages
+    from regard.folder import read_card
     from regard.look.diagnostics import MEASURES
     from regard.scoring import group, score
     from regard.text.pairs import read_references
@@ -53,6 +58,13 @@ def evaluate(
         raise ValueError(f"--diagnose: expected one of {', '.join(MEASURES)}, got {diagnose!r}")
     if threads is not None:
         torch.set_num_threads(threads)
+    if read_card(model).get("task") == "classify":
+        if reverse or from_ or to or beam or diagnose:
+            raise ValueError("--reverse, --from, --to, --beam and --diagnose are for translators, and this is none")
+        _labels(model, pairs, calibrated, json_, device, precision)
+        return
+    if calibrated:
+        raise ValueError("--calibrated is for classifiers, and this is a translator")
     sources, references = group(read_references(pairs, reverse, languages(from_, to)))
     translator = load(model, device, precision)  # type: ignore[arg-type]
     usual = translator.search
@@ -65,16 +77,30 @@ def evaluate(
     typer.echo(json.dumps(told, ensure_ascii=False, indent=2) if json_ else "\n".join(lines))
 
 
+def _labels(
+    folder: Path, files: Sequence[Path], calibrated: bool, as_json: bool, device: str | None, precision: str
+) -> None:
+    from regard.classifier import load
+    from regard.text.labelled import read_gold
+
+    gold = read_gold(files)
+    scores = load(folder, device, precision).evaluate(gold, calibrated)  # type: ignore[arg-type]
+    typer.echo(json.dumps(scores.as_dict(), ensure_ascii=False, indent=2) if as_json else str(scores))
+
+
 def _diagnosed(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict[str, Any], list[str]]:
     """As JSON and as lines: of all together, then of each part of each text, the oddest first."""
     from regard.look.diagnostics import diagnose, overall
 
     found = [(trace, diagnose(trace)) for answer in answers for trace in answer.translations[0].traces]
+    if not found:
+        return {"diagnosis": {"overall": None, "sentences": []}}, ["no text came to diagnose"]
     found.sort(key=lambda each: -each[1].measure(measure))
     whole = overall([each for _, each in found])
     told = [{"source": trace.source.text, "translation": trace.target.text, **asdict(each)} for trace, each in found]
-    lines = [*whole.lines(), "", f"the oddest by {measure}:"]
-    for trace, each in found[:show]:
+    odd = [(trace, each) for trace, each in found if each.measure(measure) > 0]
+    lines = [*whole.lines(), "", f"the oddest by {measure}:" if odd else f"none is odd by {measure}"]
+    for trace, each in odd[:show]:
         words = each.missed if measure == "missed" else each.repeated if measure == "repeated" else []
         note = ", ".join(words) or f"{each.measure(measure):.2f}"
         lines.append(f"{note}\t{trace.source.text}\t{trace.target.text}")

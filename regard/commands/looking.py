@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 class Looking:
     """`look` is None, "terminal" or the name of a file; one that cannot be written is refused at once."""
 
-    def __init__(self, look: str | None, view: str, evidence: bool) -> None:
+    def __init__(self, look: str | None, view: str | None, evidence: bool) -> None:
         from regard.look import views
 
         if evidence and look is None:
@@ -22,19 +23,23 @@ class Looking:
         self._file = None if look in (None, "terminal") else Path(str(look))
         self._view, self._evidence = view, evidence
         self._traces: list[Trace] = []
+        views.check_view(view)
         if self._file is not None:
-            views.check(self._file, view)
+            views.check(self._file)
 
     def take(self, answer: Answer, translator: Translator, out: TextIO) -> None:
         """The best translation of an answer."""
         from regard.evidence import examined
 
+        self.show(answer.translations[0].traces, lambda trace: examined(translator, trace), out)
+
+    def show(self, traces: list[Trace], examine: Callable[[Trace], Trace], out: TextIO) -> None:
+        """Traces, at once or at the end; `examine` adds evidence, if it was asked for."""
         if not self.wanted:
             return
-        found = answer.translations[0].traces
-        found = [examined(translator, trace) for trace in found] if self._evidence else found
+        found = [examine(trace) for trace in traces] if self._evidence else traces
         if self._file is None:
-            _show(found, out)
+            _show(found, self._view, out)
         else:
             self._traces += found
 
@@ -48,9 +53,9 @@ class Looking:
         return [f"written: {path}" for path in written] or ["no text came to look at"]
 
 
-def _show(traces: list[Trace], out: TextIO) -> None:
-    from regard.look.table import table
-    from regard.look.terminal import grid, in_colour
+def _show(traces: list[Trace], view: str | None, out: TextIO) -> None:
+    from regard.look.terminal import in_colour
+    from regard.look.views import in_terminal
 
     for trace in traces:
-        print("\n" + grid(table(trace), colours=in_colour(out)) + "\n", file=out)
+        print("\n" + in_terminal(trace, colours=in_colour(out), view=view) + "\n", file=out)

@@ -18,6 +18,8 @@ class Output:
         if self._beside is None:
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
             return sys.stdout
+        if not self._beside.parent.is_dir():
+            raise ValueError(f"{self._path}: expected a folder to write into, and there is no {self._beside.parent}")
         self._file = self._beside.open("w", encoding="utf-8", newline="\n")
         return self._file
 

@@ -1,4 +1,4 @@
-"""`regard train`: from a file of sentence pairs to a model's folder."""
+"""`regard train`: from a file of sentence pairs, or of texts and their labels, to a model's folder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ import typer
 
 def train(
     pairs: Annotated[
-        list[Path], typer.Argument(help="A .tsv or .jsonl of sentence pairs (.gz too), or two parallel text files.")
+        list[Path],
+        typer.Argument(
+            help="A .tsv or .jsonl of sentence pairs (.gz too), or two parallel text files; of --task classify, of "
+            "texts and labels."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder for the model.")],
+    task: Annotated[str, typer.Option(help="translate or classify.")] = "translate",
     dev: Annotated[
         list[Path] | None,
         typer.Option(help="Pairs to choose by; give it twice for two text files. Default: a part of PAIRS."),
     ] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Translate from the second side to the first.")] = False,
-    recipe: Annotated[str, typer.Option(help="rnn, article, or a .toml file.")] = "rnn",
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="rnn, transformer, article, classify, or a .toml file. Default: what suits task and size of the data."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as training.epochs=5.")
     ] = None,
@@ -33,7 +43,7 @@ def train(
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell nothing but errors.")] = False,
 ) -> None:
-    """Train a translator on your own sentence pairs.
+    """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
 
     Ctrl-C keeps what was learned; go on with --resume. Everything that is told also stands in MODEL/log.jsonl.
     """
@@ -46,6 +56,7 @@ def train(
         run(
             pairs,
             out,
+            task=task,  # type: ignore[arg-type]
             dev=dev,
             reverse=reverse,
             recipe=recipe,
@@ -62,7 +73,7 @@ def train(
         )
     finally:
         screen.close()
-    screen.say(f'now: regard translate {out} "…"')
+    screen.say(f'now: regard {task} {out} "…"')
 
 
 def settings(given: list[str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from regard.alignment.carry import Kind
     from regard.commands.looking import Looking
     from regard.translator import Answer, Translator
-
-LINES = 256
-"""lines read before they are translated together"""
-
 
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -i, or of standard input.")]
 Input = Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")]
@@ -64,12 +59,13 @@ def translate(
     import torch
 
     from regard.alignment.carry import read_kinds
+    from regard.commands.input import chunks
     from regard.commands.looking import Looking
     from regard.translator import Search, load
 
-    if text and input_ is not None:
-        raise ValueError("expected texts or --input, got both")
-    looking, kinds = Looking(look, view, evidence), read_kinds(carry)
+    if json_ and look == "terminal" and output is None:
+        raise ValueError("--json and --look terminal both write on standard output: expected one of them, or -o")
+    given, looking, kinds = chunks(text, input_), Looking(look, view, evidence), read_kinds(carry)
     if threads is not None:
         torch.set_num_threads(threads)
     if seed is not None:
@@ -83,7 +79,7 @@ def translate(
         found = translator.answers(lines, search, prefix, details=looking.wanted)
         return [carried(answer, kinds) for answer in found] if kinds else found
 
-    _write_all(_chunks(_lines(text, input_)), answers, translator, looking, output, _writer(json_, n_best), quiet)
+    _write_all(given, answers, translator, looking, output, _writer(json_, n_best), quiet)
 
 
 def _write_all(
@@ -102,7 +98,7 @@ def _write_all(
         for lines in chunks:
             for answer in answers(lines):
                 write(answer, out)
-                looking.take(answer, translator, out)
+                looking.take(answer, translator, sys.stdout)
                 for notice in () if quiet else answer.notices:
                     complain(f"{_short(answer.source)!r}: {notice}")
             out.flush()
@@ -122,21 +118,6 @@ def carried(answer: Answer, kinds: Collection[Kind]) -> Answer:
             for each in answer.translations
         ],
     )
-
-
-def _lines(text: list[str] | None, path: Path | None) -> Iterator[str]:
-    from regard.text.pairs import read_lines
-
-    if text:
-        return iter(text)
-    return read_lines(sys.stdin.buffer if path is None else path)
-
-
-def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
-    """Many lines at a time; of a person typing, one."""
-    count = 1 if sys.stdin.isatty() else LINES
-    while chunk := list(islice(lines, count)):
-        yield chunk
 
 
 def _writer(as_json: bool, n_best: int) -> Callable[[Answer, TextIO], None]:

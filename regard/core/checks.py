@@ -55,8 +55,11 @@ def states(name: str, value: object, features: int | None = None) -> Tensor:
 
 def common_leading(**given: Tensor) -> torch.Size:
     """What the leading dims of states [..., N, D] broadcast to."""
+    first, *others = (x.shape[:-2] for x in given.values())
+    if all(other == first for other in others):  # as it mostly is: torch takes its time to find out
+        return first
     try:
-        return torch.Size(torch.broadcast_shapes(*(x.shape[:-2] for x in given.values())))
+        return torch.Size(torch.broadcast_shapes(first, *others))
     except RuntimeError:
         found = " and ".join(shape(x.shape[:-2]) for x in given.values())
         raise ValueError(f"{', '.join(given)}: expected leading dims that broadcast, got {found}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from regard.core.additive_reads import AdditiveReads
 from regard.core.attention import Attention, Lengths, check_extras
 from regard.core.normalizers import Normalizer
 from regard.core.observe import answer
-from regard.core.patterns import Full
+from regard.core.patterns import Causal, Full
 from regard.core.plan import choose
 from regard.core.result import Result
 from regard.core.scores import Additive, Remembered, wide
@@ -27,20 +28,27 @@ class Memory:
 
     owner: Attention
     key: Tensor
-    """k' [..., S, D]: the score's side of the keys, 0 at padding"""
+    """k' [..., S, D]: the score's side of the keys, finite at padding"""
     value: Tensor
-    """[..., S, Dv], 0 at padding"""
+    """[..., S, Dv], finite at padding"""
     lengths: Tensor | None
     """int64, broadcasts to the leading dims; None: all keys are real"""
+    change: Callable[[Tensor], Tensor] | None = None
+    """what becomes of the weights [..., T, S] of every read before they count; None: nothing"""
 
     @classmethod
     def of(cls, owner: Attention, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
         """Padding is zeroed before the projection, so that whatever it held reaches no parameter's gradient."""
         checks.states("key", key, owner.score.expects()[1])
         key, value, counts = zero_padding(key, value, lengths)
-        side = owner.score.key_side(key) if owner.score.lean else key
         leading = checks.common_leading(key=key, value=value)
-        side, value = (x.expand(*leading, *x.shape[-2:]) for x in (side, value))
+        key, value = (x.expand(*leading, *x.shape[-2:]) for x in (key, value))
+        return cls.ready(owner, key, value, counts)
+
+    @classmethod
+    def ready(cls, owner: Attention, key: Tensor, value: Tensor, counts: Tensor | None) -> Memory:
+        """Of keys and values whose padding is finite, and which share their leading dims."""
+        side = owner.score.key_side(key) if owner.score.lean else key
         return cls(owner, side, value, counts)
 
     def read(
@@ -56,13 +64,17 @@ class Memory:
         generator: torch.Generator | None = None,
     ) -> Result:
         """query [..., T, Dq], the first of them at `position`: as `attention` over the remembered keys."""
+        if self.change is not None:
+            options = {"position": position, "bias": bias, "allowed": allowed, "generator": generator}
+            return self._changed(query, options)
         checks.states("query", query)
         if query.dim() < self.key.dim():
             leading = checks.shape(self.key.shape[:-2])
             raise ValueError(f"query: expected [..., T, D] with leading dims {leading}, got {checks.shape(query)}")
         normalizer = self.owner.active_normalizer
         check_extras(top, lse, normalizer)
-        if query.shape[-2] == 1 and bias is None and allowed is None and top is None and not lse and self._plain:
+        bare = bias is None and allowed is None and top is None and not lse
+        if bare and query.shape[-2] <= self._few and self._plain(position):
             return self._single(query, normalizer, weights)
         request = requests.read(
             query,
@@ -81,13 +93,30 @@ class Memory:
         )
         return answer(choose(request), weights, top, lse)
 
+    def changed(self, change: Callable[[Tensor], Tensor]) -> Memory:
+        """The same memory, in which every read has its weights changed: what if a model looked elsewhere?"""
+        return replace(self, change=change)
+
+    def _changed(self, query: Tensor, options: dict[str, Any]) -> Result:
+        assert self.change is not None
+        found = replace(self, change=None).read(query, weights=True, **options)
+        assert found.weights is not None
+        weights = self.change(found.weights)
+        return Result((weights.to(self.value.dtype) @ self.value).to(found.context.dtype), weights=weights)
+
     @property
-    def _plain(self) -> bool:
+    def _few(self) -> int:
+        """How many queries a row are so few that they need no plan; in search, those of all hypotheses."""
+        return 1 if torch.is_grad_enabled() else single.FEW
+
+    def _plain(self, position: int) -> bool:
+        """Is everything there to be seen? The last position has nothing ahead of it."""
         owner = self.owner
-        return single.suits(owner.score, owner.active_normalizer, owner.pattern == Full(), owner.active_dropout)
+        full = owner.pattern == Full() or (owner.pattern == Causal() and position >= self.keys - 1)
+        return single.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
 
     def _single(self, query: Tensor, normalizer: Normalizer, weights: bool) -> Result:
-        """A read by one query a row, without a plan."""
+        """A read by one query a row, or a few, without a plan."""
         wanted = self.owner.score.expects()[0] or self.key.shape[-1]
         if query.shape[-1] != wanted:
             raise ValueError(
@@ -180,7 +209,8 @@ def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[T
     leading = checks.common_leading(key=key, value=value)
     counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
     visible = torch.arange(key.shape[-2], device=key.device) < counts[..., None]
-    return requests.without_padding(key, visible), requests.without_padding(value, visible), counts
+    zeroed = requests.without_padding(key, visible)
+    return zeroed, zeroed if value is key else requests.without_padding(value, visible), counts
 
 
 def _closed_up(lengths: Tensor, keys: int, new: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,6 +17,7 @@ from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.request import without_padding
 from regard.core.result import Result
+from regard.core.rotary import rotate
 from regard.core.scores import Additive, Cosine, General, Score
 
 
@@ -25,7 +26,8 @@ class MultiHead(nn.Module):
 
     Self-attention if only a query is given. `score` may be any score that fits heads of dim / heads features; as text
     also "general", "additive" (parameters per head) and "cosine" (a learned τ per head). `pattern` may be a pattern
-    per head. `kv_heads` < heads: several query heads share a key and value head (grouped-query attention).
+    per head. `kv_heads` < heads: several query heads share a key and value head (grouped-query attention). `rotary`:
+    queries and keys are turned by their positions; key j stands at j.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class MultiHead(nn.Module):
         normalizer: Normalizer | str = Softmax(),  # noqa: B008, a frozen value
         dropout: float = 0.0,
         bias: bool = True,
+        rotary: bool = False,
     ) -> None:
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
@@ -54,7 +57,9 @@ class MultiHead(nn.Module):
         key_dim = dim if key_dim is None else key_dim
         value_dim = key_dim if value_dim is None else value_dim
         width = dim // heads
-        self.heads, self.kv_heads = heads, kv_heads
+        if rotary and width % 2:
+            raise ValueError(f"rotary: expected an even number of features a head, got {dim} / {heads} = {width}")
+        self.heads, self.kv_heads, self.rotary = heads, kv_heads, rotary
         self.query = nn.Linear(dim, dim, bias=bias)
         self.key = nn.Linear(key_dim, kv_heads * width, bias=bias)
         self.value = nn.Linear(value_dim, kv_heads * width, bias=bias)
@@ -100,17 +105,23 @@ class MultiHead(nn.Module):
             generator=generator,
         )
 
-    def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> MultiHeadMemory:
-        """Project keys [..., S, key_dim] and values once, to be read by many queries."""
+    def remember(
+        self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None, position: int = 0
+    ) -> MultiHeadMemory:
+        """Project keys [..., S, key_dim], the first at `position`, and values once, to be read by many queries."""
         value = key if value is None else value
         checks.states("key", key, self.key.in_features)
         checks.states("value", value, self.value.in_features)
         # Before the projection, so that padding reaches no parameter's gradient.
-        key, value, lengths = zero_padding(key, value, lengths)
+        key, value, counts = zero_padding(key, value, lengths)
         keys, values = _split(self.key(key), self.kv_heads), _split(self.value(value), self.kv_heads)
+        if self.rotary:
+            keys = rotate(keys, position)
         if self.attention.score.heads is not None:  # parameters per head: the keys of every head differ
             keys, values = self.for_every_head(keys), self.for_every_head(values)
-        return MultiHeadMemory(self, Memory.of(self.attention, keys, values, lengths))
+        if counts is not None:
+            counts = counts[..., None]  # the same for every head
+        return MultiHeadMemory(self, Memory.ready(self.attention, keys, values, counts))
 
     def for_every_head(self, states: Tensor) -> Tensor:
         """[..., kv_heads, S, width] → [..., heads, S, width]; not copied where one head serves all."""
@@ -143,9 +154,9 @@ class MultiHeadMemory:
     ) -> Result:
         """query [..., T, dim], the first of them at `position` → context [..., T, dim]."""
         checks.states("query", query, self.owner.query.in_features)
-        key, value = self.owner.for_every_head(self.memory.key), self.owner.for_every_head(self.memory.value)
-        result = replace(self.memory, key=key, value=value).read(
-            _split(self.owner.query(query), self.owner.heads),
+        queries = _split(self.owner.query(query), self.owner.heads)
+        result = self._for_every_head().read(
+            rotate(queries, position) if self.owner.rotary else queries,
             position=position,
             bias=bias,
             allowed=allowed,
@@ -157,6 +168,14 @@ class MultiHeadMemory:
         joined = result.context.transpose(-3, -2).flatten(-2)  # [..., T, dim]
         return replace(result, context=self.owner.output(joined))
 
+    def _for_every_head(self) -> Memory:
+        key, value = (self.owner.for_every_head(states) for states in (self.memory.key, self.memory.value))
+        return self.memory if key is self.memory.key else replace(self.memory, key=key, value=value)
+
+    def changed(self, change: Callable[[Tensor], Tensor]) -> MultiHeadMemory:
+        """The same memory, in which every read has its weights [..., heads, T, S] changed."""
+        return replace(self, memory=self.memory.changed(change))
+
     def select(self, rows: Tensor | Sequence[int]) -> MultiHeadMemory:
         """The given rows of the batch, in the given order."""
         return replace(self, memory=self.memory.select(rows))
@@ -167,7 +186,8 @@ class MultiHeadMemory:
 
     def append(self, key: Tensor, value: Tensor | None = None) -> MultiHeadMemory:
         """With more keys [..., n, key_dim] behind those that are there: the cache of a decoder."""
-        return replace(self, memory=self.memory.joined(self.owner.remember(key, value).memory))
+        behind = self.owner.remember(key, value, position=self.memory.keys)
+        return replace(self, memory=self.memory.joined(behind.memory))
 
 
 def _split(states: Tensor, heads: int) -> Tensor:

@@ -2,12 +2,13 @@
 
     pattern  = term { "|" term }
     term     = factor { "&" factor }                      & binds tighter than |
-    factor   = "(" pattern ")" | name [ "(" argument { "," argument } ")" ]
+    factor   = "(" pattern ")" | call | grid "." call
+    call     = name [ "(" argument { "," argument } ")" ]
     argument = [ name "=" ] value
     value    = integer | integer ":" integer | "none" | list of values | pattern
 
 `a:b` is the positions a … b − 1. Names: full, causal, window, strided, dilated, global, random, blocks, longformer,
-bigbird, per_head.
+bigbird, per_head; and of a picture `grid(h, w)` with .window(rows, columns), .row, .column, .axial.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
+from regard.core.grid_patterns import Grid
 from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 
 _DEEPEST = 50
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=]))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=.]))")
 
 
 def _flat(values: tuple[Any, ...]) -> list[int]:
@@ -33,7 +35,8 @@ def _flat(values: tuple[Any, ...]) -> list[int]:
     return positions
 
 
-_MAKERS: dict[str, Callable[..., Pattern]] = {
+Makers = dict[str, Callable[..., Any]]
+_MAKERS: Makers = {
     "full": Full,
     "causal": Causal,
     "window": Window,
@@ -45,12 +48,18 @@ _MAKERS: dict[str, Callable[..., Pattern]] = {
     "longformer": lambda window, globals=(), stride=None: longformer(window, _flat((globals,)), stride),
     "bigbird": lambda window, globals, random, block, seed=0: bigbird(window, _flat((globals,)), random, block, seed),
     "per_head": lambda *patterns: per_head(patterns),
+    "grid": Grid,
 }
 
 
-def _usage(name: str) -> str:
+def _of_grid(grid: Grid) -> Makers:
+    """The patterns that a grid makes."""
+    return {"window": grid.window, "row": grid.row, "column": grid.column, "axial": grid.axial}
+
+
+def _usage(name: str, maker: Callable[..., Any]) -> str:
     """How a name is called: window(before, [after])."""
-    parameters = inspect.signature(_MAKERS[name]).parameters.values()
+    parameters = inspect.signature(maker).parameters.values()
     words = [p.name if p.default is p.empty else f"[{p.name}]" for p in parameters]
     return f"{name}({', '.join(words)})"
 
@@ -121,25 +130,33 @@ class _Reader:
             self.skip(")")
             self.deep -= 1
             return inner
+        made = self.call(_MAKERS)
+        if isinstance(made, Grid):
+            self.skip(".")
+            made = self.call(_of_grid(made))
+        return cast(Pattern, made)
+
+    def call(self, makers: Makers) -> Any:
+        """What one of the makers makes of the arguments that stand behind its name."""
         if self.kind != "name":
             raise self.error("a pattern")
-        return self.call(self.advance())
-
-    def call(self, name: str) -> Pattern:
-        if name not in _MAKERS:
-            near = difflib.get_close_matches(name, _MAKERS, n=1)
+        name = self.advance()
+        if name not in makers:
+            near = difflib.get_close_matches(name, makers, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ValueError(f"pattern: unknown name {name!r}; {hint}known: {', '.join(_MAKERS)}")
+            raise ValueError(f"pattern: unknown name {name!r}; {hint}known: {', '.join(makers)}")
         values: list[Any] = []
         named: dict[str, Any] = {}
         if self.token == "(":
             self.arguments(values, named)
         try:
-            inspect.signature(_MAKERS[name]).bind(*values, **named)
+            inspect.signature(makers[name]).bind(*values, **named)
         except TypeError:
             given = [*map(str, values), *(f"{key}={value}" for key, value in named.items())]
-            raise ValueError(f"pattern: expected {_usage(name)}, got {name}({', '.join(given)})") from None
-        return _MAKERS[name](*values, **named)
+            raise ValueError(
+                f"pattern: expected {_usage(name, makers[name])}, got {name}({', '.join(given)})"
+            ) from None
+        return makers[name](*values, **named)
 
     def arguments(self, values: list[Any], named: dict[str, Any]) -> None:
         self.skip("(")

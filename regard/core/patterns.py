@@ -56,6 +56,11 @@ class Pattern(ABC):
         """If more than 1: only keys with (i − j) mod step = 0 are ever allowed, so positions fall into classes."""
         return 1
 
+    @property
+    def unstrided(self) -> Pattern:
+        """What is left to be asked once (i − j) mod step = 0 is known."""
+        return self
+
     def mask(self, queries: int, keys: int, position: int = 0, device: torch.device | None = None) -> Tensor:
         """The whole pattern as bool [queries, keys] ([heads, queries, keys] for `per_head`)."""
         i = torch.arange(position, position + queries, device=device)[:, None]
@@ -179,6 +184,10 @@ class Strided(Pattern):
     def step(self) -> int:
         return self.every
 
+    @property
+    def unstrided(self) -> Pattern:
+        return Full()
+
     def __str__(self) -> str:
         return f"strided({self.every})"
 
@@ -195,15 +204,15 @@ class Dilated(Pattern):
         whole_number("Dilated", "gap", self.gap, least=1)
 
     @property
-    def window(self) -> Window:
+    def unstrided(self) -> Window:
         """The window without its holes."""
         return Window(self.reach * self.gap)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        return self.window.allows(i, j, size) & ((i - j) % self.gap == 0)
+        return self.unstrided.allows(i, j, size) & ((i - j) % self.gap == 0)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        return self.window.spans(first, last, size)
+        return self.unstrided.spans(first, last, size)
 
     @property
     def step(self) -> int:
@@ -239,6 +248,10 @@ class Both(Pattern):
     @property
     def step(self) -> int:
         return math.lcm(*(p.step for p in self.patterns))
+
+    @property
+    def unstrided(self) -> Pattern:
+        return reduce(both, (p.unstrided for p in self.patterns))
 
     def __str__(self) -> str:
         return " & ".join(f"({p})" if isinstance(p, Either) else str(p) for p in self.patterns)

@@ -1,4 +1,4 @@
-"""One query for each row of a memory: what a decoder does at every step.
+"""One query for each row of a memory, or a few: what a decoder does at every step.
 
 With T = 1 the energies [..., 1, S] are few, and there is nothing to plan: they are computed as they are defined, in as
 few operations as possible. A recurrence takes this step hundreds of times a second, on a GPU too, where each operation
@@ -16,6 +16,9 @@ from regard.core.additive_reads import HIDDEN, AdditiveReads
 from regard.core.normalizers import Entmax, Normalizer, Softmax
 from regard.core.result import Result
 from regard.core.scores import AdditiveTerms, Bilinear, Score, wide
+
+FEW = 16
+"""queries a row, if nobody asks for gradients"""
 
 
 def suits(score: Score, normalizer: Normalizer, full: bool, dropout: float) -> bool:
@@ -70,7 +73,7 @@ def _energies(terms: Bilinear | AdditiveTerms) -> Tensor:
     if isinstance(terms, Bilinear):
         return query @ key.mT * terms.scale
     pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
-    return (pairs @ wide(terms.vector)[..., :, None])[..., 0]
+    return (pairs @ wide(terms.vector)[..., None, :, None])[..., 0]
 
 
 def _normalized(energies: Tensor, normalizer: Entmax) -> Tensor:

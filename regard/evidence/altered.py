@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.core.memory import Memory
-from regard.core.result import Result
 from regard.look.trace import Altered, Trace
 from regard.search.forced import forced
 from regard.search.hypothesis import Translating
@@ -43,32 +40,19 @@ def altered(translator: Translator, trace: Trace, tokens: Sequence[int]) -> list
 
 
 class _Altering:
-    """A model whose weights are changed wherever it reads its memory."""
+    """A model whose weights are changed wherever it looks at the source."""
 
-    def __init__(self, model: Any, change: Change) -> None:
+    def __init__(self, model: Translating, change: Change) -> None:
         self._model, self._change = model, change
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        state = self._model.start(source, lengths)
-        return replace(state, memory=_AlteredMemory(state.memory, self._change))
+        return self._model.start(source, lengths).changed(self._change)
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
-        return self._model.step(state, tokens)  # type: ignore[no-any-return]
+        return self._model.step(state, tokens)
 
-
-class _AlteredMemory:
-    def __init__(self, memory: Memory, change: Change) -> None:
-        self._memory, self._change = memory, change
-
-    def read(self, query: Tensor, **options: Any) -> Result:
-        found = self._memory.read(query, **{**options, "weights": True})
-        assert found.weights is not None
-        weights = self._change(found.weights)
-        value = self._memory.value
-        return Result((weights.to(value.dtype) @ value).to(found.context.dtype), weights=weights)
-
-    def select(self, rows: Tensor) -> _AlteredMemory:
-        return _AlteredMemory(self._memory.select(rows), self._change)
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        return self._model.attentions(source, lengths, target)
 
 
 def _uniform(weights: Tensor) -> Tensor:

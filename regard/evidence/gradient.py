@@ -30,7 +30,7 @@ def gradient(translator: Translator, trace: Trace, tokens: Sequence[int]) -> Evi
         embedded.append(output.detach().requires_grad_())
         return embedded[0]
 
-    hook = model.encoder.embedding.register_forward_hook(keep)
+    hook = model.source_embedding.register_forward_hook(keep)
     try:
         with torch.enable_grad(), translator.autocast():
             logits = model.logits(model(batch, lengths, given).output).float()  # [words, T, V]

@@ -13,6 +13,9 @@ LEVELS = 64
 """shades above the one for nothing"""
 LIGHT = ("#f4f4ec", "#b8dccb", "#70b7b7", "#398bae", "#285a9a", "#221f5c")
 DARK = ("#1f252e", "#254a78", "#2273a3", "#37a0ad", "#86ceb4", "#f1f6cf")
+LIGHT_AGAINST = (LIGHT[0], "#f6dfc6", "#efbd8a", "#df9150", "#bf6420", "#8d420d", "#552503")
+"""for what is below 0: evidence that speaks against a weight"""
+DARK_AGAINST = (DARK[0], "#4d3019", "#7d4718", "#b1631d", "#d98a45", "#f0b886", "#ffe6cf")
 
 
 class Paper(NamedTuple):
@@ -36,7 +39,7 @@ def level(weight: float) -> int:
 
 def colour(weight: float, dark: bool = False) -> str:
     """#rrggbb for a weight from 0 to 1."""
-    return _shades(dark)[level(weight)]
+    return shades(DARK if dark else LIGHT)[level(weight)]
 
 
 def ink(background: str) -> str:
@@ -52,15 +55,15 @@ def luminance(colour: str) -> float:
 
 
 @cache
-def _shades(dark: bool) -> tuple[str, ...]:
-    """Between the colours above, straight lines in Oklab, where equal steps look equal."""
-    stops = [_to_oklab(stop) for stop in (DARK if dark else LIGHT)]
+def shades(stops: tuple[str, ...]) -> tuple[str, ...]:
+    """LEVELS + 1 of them; between such colours as above, straight lines in Oklab, where equal steps look equal."""
+    labs = [_to_oklab(stop) for stop in stops]
     found = []
     for number in range(LEVELS + 1):
-        place = number / LEVELS * (len(stops) - 1)
-        before = min(int(place), len(stops) - 2)
+        place = number / LEVELS * (len(labs) - 1)
+        before = min(int(place), len(labs) - 2)
         share = place - before
-        found.append(_from_oklab([a + (b - a) * share for a, b in zip(stops[before], stops[before + 1], strict=True)]))
+        found.append(_from_oklab([a + (b - a) * share for a, b in zip(labs[before], labs[before + 1], strict=True)]))
     return tuple(found)
 
 

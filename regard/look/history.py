@@ -33,7 +33,15 @@ def read_moments(log: Path) -> list[Moment]:
         if entry.get("kind") == "validation" and entry.get("probes"):
             traces = [Trace.from_dict(trace) for trace in entry["probes"]]
             loss = float("nan") if entry["loss"] is None else float(entry["loss"])
-            found.append(Moment(int(entry["update"]), float(entry["epoch"]), loss, float(entry["chrf"]), traces))
+            found.append(
+                Moment(
+                    int(entry["update"]),
+                    float(entry["epoch"]),
+                    loss,
+                    float(entry["score"] if "score" in entry else entry["chrf"]),
+                    traces,
+                )
+            )
     if not found:
         raise ValueError(f"{log}: expected validations with what was looked at, and there are none")
     return found

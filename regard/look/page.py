@@ -1,7 +1,7 @@
 """Traces as one HTML file: it holds all it needs, asks nobody for anything, and can be sent by mail.
 
-The traces lie in it as JSON; the script in regard/look/assets draws them. Text of traces never becomes markup, and the
-browser is told, by their hashes, to take no other script or style than these.
+The traces lie in it as JSON; the script in regard/look/assets draws them, in the colours of all views. Text of traces
+never becomes markup, and the browser is told, by their hashes, to take no other script or style than these.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from regard.look.colours import DARK, DARK_AGAINST, DARK_PAPER, LIGHT, LIGHT_AGAINST, LIGHT_PAPER, Paper, shades
 from regard.look.history import Moment
 from regard.look.page_data import of_moments, of_traces
 from regard.look.trace import Trace
@@ -95,7 +96,15 @@ def _hash(text: str) -> str:
 def _assets() -> tuple[str, str]:
     """(style, script)"""
     script = "\n".join(_read(name) for name in SCRIPTS)
-    return "".join(_read(name) for name in STYLES), f'"use strict";\n(() => {{\n{script}}})();\n'
+    colours = [_colours(LIGHT_PAPER, LIGHT, LIGHT_AGAINST), _colours(DARK_PAPER, DARK, DARK_AGAINST)]
+    palette = f":root {{ {colours[0]} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {colours[1]} }} }}\n"
+    return palette + "".join(_read(name) for name in STYLES), f'"use strict";\n(() => {{\n{script}}})();\n'
+
+
+def _colours(paper: Paper, weights: tuple[str, ...], against: tuple[str, ...]) -> str:
+    """As variables of the style: --ground, --text, --faint, --link, and --weights and --against as lists of shades."""
+    lists = {"weights": " ".join(shades(weights)), "against": " ".join(shades(against))}
+    return " ".join(f"--{name}: {value};" for name, value in (paper._asdict() | lists).items())
 
 
 def _read(name: str) -> str:

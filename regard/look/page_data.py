@@ -1,6 +1,7 @@
-"""What a page holds of its traces: JSON for its script. Weights are bytes, 255 for a weight of 1.
+"""What a page holds of its traces: JSON for its script. Weights are bytes, 255 for a weight of `top`.
 
-    {"moments": null, or [{"update", "epoch", "loss", "score"}, …],
+    {"end", "blank": the signs for the end token and for a piece with nothing to be seen in it,
+     "moments": null, or [{"update", "epoch", "loss", "score"}, …],
      "traces": [for each moment, or once: [trace, …]],
      "cards": [[[name, value], …], …]}
 
@@ -19,21 +20,23 @@ from typing import Any
 import numpy as np
 
 from regard.look.history import Moment
+from regard.look.table import BLANK, END
 from regard.look.trace import SIDES, Attended, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, units
 
 STEPS = 255
 """from 0 to 1"""
+SIGNS = {"end": END, "blank": BLANK}
 
 
 def of_traces(traces: Sequence[Trace]) -> dict[str, Any]:
     cards: list[Any] = []
-    return {"moments": None, "traces": [[_trace(trace, cards) for trace in traces]], "cards": cards}
+    return SIGNS | {"moments": None, "traces": [[_trace(trace, cards) for trace in traces]], "cards": cards}
 
 
 def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
     cards: list[Any] = []
-    return {
+    return SIGNS | {
         "moments": [
             {
                 "update": moment.update,
@@ -91,6 +94,8 @@ def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
     rows, columns = trace.sides(given.name)
     finer = by_units(given.weights, rows, columns)
     coarser = by_words(given.weights, rows, columns)
+    # Of one answer about a long text each word has little: in steps of 1/255 nothing would be left of it.
+    top = max(float(coarser.max(initial=0)), 1e-6) if len(rows.words) == 1 else 1.0
     same = finer.shape == coarser.shape and np.allclose(finer, coarser, atol=1e-6)
     return {
         "name": given.name,
@@ -98,8 +103,9 @@ def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
         "columns": SIDES[given.name][1],
         "layers": given.weights.shape[0],
         "heads": given.weights.shape[1],
-        "units": _packed(finer),
-        "words": None if same else _packed(coarser),
+        "top": top,
+        "units": _packed(finer / top),
+        "words": None if same else _packed(coarser / top),
     }
 
 

@@ -35,12 +35,16 @@ PIXELS = 2.0
 
 def save(table: Table, path: str | Path, view: str = "grid") -> None:
     """As .png or .pdf. A ValueError says which font or package is missing."""
+    if view not in VIEWS:
+        raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
+    save_picture(VIEWS[view](table), path)
+
+
+def save_picture(picture: Picture, path: str | Path) -> None:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"path: expected a name that ends in {' or '.join(ENDINGS)}, got {Path(path).name!r}")
-    if view not in VIEWS:
-        raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
-    figure(VIEWS[view](table)).savefig(path, format=ending[1:], dpi=96 * PIXELS)
+    figure(picture).savefig(path, format=ending[1:], dpi=96 * PIXELS)
 
 
 def figure(picture: Picture) -> Figure:

@@ -3,11 +3,12 @@ follow the viewer's light or dark."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, Paper, colour, ink
 from regard.look.layout import Cell, Curve, Picture, Words, grid_picture, links_picture, short
-from regard.look.table import Table
+from regard.look.table import Table, visible
 
 FONTS = (
     *("Noto Sans", "Noto Sans Devanagari", "Noto Naskh Arabic", "Noto Sans Arabic", "Noto Sans Hebrew"),
@@ -20,22 +21,27 @@ FONTS = (
 
 def grid(table: Table) -> str:
     """SVG: a row for each that looks, a column for each that is looked at. Columns run as their text does."""
-    return _svg(grid_picture(table))
+    return drawn(grid_picture(table))
 
 
 def links(table: Table, floor: float = 0.05) -> str:
     """SVG: what is looked at above, what looks below, each running as its text does; a curve is as wide and strong as
     its weight is large. Those below the floor, a share of the largest that could be, are left out."""
-    return _svg(links_picture(table, floor))
+    return drawn(links_picture(table, floor))
 
 
 # The grid
 
 
-def _svg(picture: Picture) -> str:
-    width, height = _n(picture.width), _n(picture.height)
+def drawn(picture: Picture) -> str:
+    used = {item.level for item in picture.items if isinstance(item, Cell)}
+    return document(picture.width, picture.height, map(element, picture.items), sorted(used), picture.spoken)
+
+
+def document(wide: float, high: float, elements: Iterable[str], used: list[int], spoken: str) -> str:
+    """A whole SVG of elements that are written already, with the shades that are used in them."""
+    width, height = _n(wide), _n(high)
     fonts = ",".join(f'"{name}"' for name in FONTS)
-    used = sorted({item.level for item in picture.items if isinstance(item, Cell)})
     style = (
         f".regard text{{font-family:{fonts},sans-serif}}.regard .link{{fill:none}}{_colours(used, LIGHT_PAPER, False)}"
         f"@media(prefers-color-scheme:dark){{{_colours(used, DARK_PAPER, True)}}}"
@@ -43,9 +49,9 @@ def _svg(picture: Picture) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="regard" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-label="{_clean(picture.spoken)}">',
+            f'viewBox="0 0 {width} {height}" role="img" aria-label="{_clean(spoken)}">',
             f'<style>{style}</style>\n<rect class="ground" width="{width}" height="{height}"/>',
-            *map(_element, picture.items),
+            *elements,
             "</svg>\n",
         ]
     )
@@ -60,7 +66,7 @@ def _colours(used: list[int], paper: Paper, dark: bool) -> str:
     return "".join(f".regard {rule}" for rule in rules)
 
 
-def _element(item: Cell | Words | Curve) -> str:
+def element(item: Cell | Words | Curve) -> str:
     if isinstance(item, Words):
         return _text(item)
     title = f"<title>{_clean(item.tooltip)}</title>" if item.tooltip else ""
@@ -92,16 +98,8 @@ def _text(words: Words) -> str:
 
 
 def _clean(text: str) -> str:
-    """As XML can hold it: control characters by their pictures, others that it forbids by the sign for such."""
-    return escape("".join(map(_allowed, text)), {'"': "&quot;"})
-
-
-def _allowed(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    forbidden = 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF or code & 0xFFFE == 0xFFFE
-    return "\ufffd" if forbidden else character
+    """As XML can hold it."""
+    return escape(visible(text), {'"': "&quot;"})
 
 
 def _n(value: float) -> str:

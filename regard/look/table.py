@@ -49,7 +49,7 @@ class Table:
 def table(
     trace: Trace,
     *,
-    attention: str = "cross",
+    attention: str | None = None,
     layer: int | None = None,
     head: int | None = None,
     pieces: bool = False,
@@ -57,8 +57,10 @@ def table(
 ) -> Table:
     """What a trace says of one kind of attention, by words or by pieces; without a layer or head, the mean over them.
 
+    Without an attention's name, the usual one: from target to source.
     `evidence` names what is shown in place of the weights. It is by words and of no single layer or head.
     """
+    attention = attention or trace.usual
     if evidence is not None:
         return _of_evidence(trace, attention, layer, head, pieces, evidence)
     attended = _attended(trace, attention)
@@ -120,6 +122,19 @@ def _of_evidence(trace: Trace, attention: str, layer: int | None, head: int | No
         (f"agreement with the attention: {found.agreement:.2f}",),
         max(float(found.values.max(initial=0)), 1e-6),
     )
+
+
+def visible(text: str) -> str:
+    """Control characters by their pictures, and what no text may hold by the sign for such."""
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    forbidden = 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF or code & 0xFFFE == 0xFFFE
+    return "\ufffd" if forbidden else character
 
 
 def _attended(trace: Trace, name: str) -> Attended:

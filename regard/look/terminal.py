@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from rich.cells import cell_len
 
 from regard.look.colours import colour, ink
-from regard.look.table import Table
+from regard.look.table import Table, visible
+from regard.text.boundaries import graphemes
+
+GAP = 2
+"""cells between columns"""
+LEAST = 12
+"""cells that a label has room for, however narrow the terminal"""
 
 
 def in_colour(out: TextIO) -> bool:
@@ -21,9 +28,12 @@ def in_colour(out: TextIO) -> bool:
 def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
     """Each cell a weight, as a bar and a number; cells that share a row add up to 1. Wide tables go on below.
 
-    Where the source runs from right to left, so do the columns.
+    Where the source runs from right to left, so do the columns. Labels that would not fit are cut.
     """
-    room = (width or shutil.get_terminal_size((80, 24)).columns) - _width(table.rows)
+    width = width or shutil.get_terminal_size((80, 24)).columns
+    rows = [_short(name, width // 3) for name in table.rows]
+    room = width - _width(rows)
+    table = replace(table, rows=rows, columns=[_short(head, room - GAP) for head in table.columns])
     order = list(range(len(table.columns)))
     parts = []
     while order:
@@ -33,7 +43,7 @@ def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
             count += 1
         shown, order = order[:count], order[count:]
         parts.append(_part(table, shown if table.column_direction == "ltr" else shown[::-1], colours))
-    return "\n\n".join([*parts, *(["\n".join(table.footnotes)] if table.footnotes else [])])
+    return "\n\n".join([*parts, *(["\n".join(map(visible, table.footnotes))] if table.footnotes else [])])
 
 
 def _part(table: Table, shown: list[int], colours: bool) -> str:
@@ -51,8 +61,12 @@ def _shown(weight: float, share: float, width: int, colours: bool) -> str:
     text = f"{bar(share)} {weight:.2f}"
     if not colours:
         return _right(text, width)
-    ground = colour(share)
-    return " " * max(0, width - cell_len(text)) + f"\x1b[{_code(38, ink(ground))};{_code(48, ground)}m{text}\x1b[0m"
+    return " " * max(0, width - cell_len(text)) + paint(text, colour(share))
+
+
+def paint(text: str, ground: str) -> str:
+    """On that ground, in an ink that can be read on it."""
+    return f"\x1b[{_code(38, ink(ground))};{_code(48, ground)}m{text}\x1b[0m"
 
 
 def _code(which: int, rgb: str) -> str:
@@ -70,8 +84,22 @@ def _width(names: Sequence[str]) -> int:
 
 
 def _cell(head: str) -> int:
-    return max(cell_len(head), 6) + 2
+    return max(cell_len(head), 6) + GAP
 
 
 def _right(text: str, width: int) -> str:
     return " " * max(0, width - cell_len(text)) + text
+
+
+def _short(label: str, room: int) -> str:
+    """As many of its characters as there is room for; none of them moves the cursor or changes colours."""
+    text, room = visible(label), max(room, LEAST)
+    if cell_len(text) <= room:
+        return text
+    kept, used = "", 0
+    for character in graphemes(text):
+        used += cell_len(character)
+        if used >= room:
+            break
+        kept += character
+    return kept + "…"

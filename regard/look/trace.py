@@ -141,6 +141,12 @@ class Trace:
             return np.zeros((len(self.target.pieces), len(self.source.pieces)), np.float32)
         return np.asarray(np.mean(found, 0), np.float32)
 
+    @property
+    def usual(self) -> str:
+        """The attention that is shown if none is named: from target to source where there is one, else the first."""
+        names = [each.name for each in self.attentions]
+        return next((name for name in ("cross", "pool", *names) if name in names), "cross")
+
     def sides(self, name: str) -> tuple[Side, Side]:
         """Who looks, and who is looked at."""
         rows, columns = SIDES[name]
@@ -158,7 +164,11 @@ class Trace:
             "regard_trace": FORMAT,
             "source": _side_as_dict(self.source),
             "target": _side_as_dict(self.target),
-            "attentions": [{"name": each.name, "weights": _rounded(each.weights, digits)} for each in self.attentions],
+            # Of a long text each word has little of the one weight that is there.
+            "attentions": [
+                {"name": each.name, "weights": _rounded(each.weights, digits + 2 * (each.name == "pool"))}
+                for each in self.attentions
+            ],
             "steps": [
                 {
                     "probability": round(step.probability, 6),
@@ -191,16 +201,24 @@ class Trace:
                     Step(float(step["probability"]), [(x["text"], float(x["probability"])) for x in step["others"]])
                     for step in given.get("steps", ())
                 ],
-                [Candidate(**each) for each in given.get("candidates", ())],
+                [
+                    Candidate(str(each["text"]), float(each["score"]), float(each["log_probability"]))
+                    for each in given.get("candidates", ())
+                ],
                 dict(given.get("model", {})),
                 [
                     Evidence(each["name"], _matrix(each["values"], 2), float(each["agreement"]))
                     for each in given.get("evidence", ())
                 ],
-                [Altered(**each) for each in given.get("altered", ())],
+                [
+                    Altered(str(each["name"]), str(each["text"]), float(each["log_probability"]))
+                    for each in given.get("altered", ())
+                ],
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"damaged trace: {type(error).__name__}: {error}") from None
+        except KeyError as error:
+            raise ValueError(f"damaged trace: expected {error} in it, and there is none") from None
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"damaged trace: {error}") from None
         found._check()
         return found
 
@@ -236,7 +254,10 @@ def write(traces: Iterable[Trace], path: str | Path) -> None:
 
 def read(path: str | Path) -> list[Trace]:
     """The traces of a file, one a line, or a single one over several lines."""
-    text = Path(path).read_text(encoding="utf-8")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: expected traces as JSON, which is UTF-8, and this is not") from None
     try:
         found = [json.loads(text)]
     except json.JSONDecodeError:

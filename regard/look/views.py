@@ -1,39 +1,75 @@
-"""Traces as files: the ending of the name says which view."""
+"""Traces in a terminal or as files: the ending of the name says which view.
+
+An answer in several words is a grid, or links. One in a single word about a text, as a label is, is the text itself
+with its words marked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from regard.look.layout import Picture, grid_picture, links_picture
+from regard.look.table import table
+from regard.look.terminal import grid
+from regard.look.text_view import marked, passage, text_picture
 from regard.look.trace import Trace, write
 
 ENDINGS = (".html", ".svg", ".png", ".pdf", ".json")
-VIEWS = ("grid", "links")
+VIEWS = ("grid", "links", "text")
 
 
-def check(path: Path, view: str = "grid") -> None:
+def check(path: Path, view: str | None = None) -> None:
     """Before anything is computed: can this be written?"""
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"look: expected terminal or a file that ends in {', '.join(ENDINGS)}, got {str(path)!r}")
-    if view not in VIEWS:
-        raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
+    check_view(view)
     if not path.parent.is_dir():
         raise ValueError(f"look: expected a folder that is there, got {str(path.parent)!r}")
+
+
+def check_view(view: str | None) -> None:
+    if view is not None and view not in VIEWS:
+        raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
+
+
+def in_terminal(
+    trace: Trace,
+    *,
+    colours: bool,
+    view: str | None = None,
+    attention: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    pieces: bool = False,
+) -> str:
+    """A grid, or the text with its words marked; there are no links in a terminal."""
+    check_view(view)
+    if _kind(trace, view, pieces) == "text":
+        return marked(passage(trace, attention=attention, layer=layer, head=head), colours=colours)
+    shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
+    return grid(shown, colours=colours)
+
+
+def _kind(trace: Trace, view: str | None, pieces: bool) -> str:
+    """The view that was asked for, or the one that suits."""
+    return view or ("text" if trace.usual == "pool" and len(trace.target.words) == 1 and not pieces else "grid")
 
 
 def save(
     traces: Sequence[Trace],
     path: Path,
     *,
-    view: str = "grid",
-    attention: str = "cross",
+    view: str | None = None,
+    attention: str | None = None,
     layer: int | None = None,
     head: int | None = None,
     pieces: bool = False,
 ) -> list[Path]:
     """The files written. Pages and JSON take many traces; of pictures each gets one, numbered where there are several.
 
-    `attention`, `layer`, `head` and `pieces` choose what a picture shows; a page and JSON hold everything.
+    `attention`, `layer`, `head` and `pieces` choose what a picture shows; a page and JSON hold everything. A picture
+    that cannot be made, for want of a font, is an error once the others are written.
     """
     check(path, view)
     if path.suffix.lower() == ".json":
@@ -44,20 +80,38 @@ def save(
 
         path.write_text(page(traces), encoding="utf-8", newline="\n")
         return [path]
-    from regard.look.table import table
-
     files = [path] if len(traces) == 1 else [_numbered(path, number) for number in range(1, len(traces) + 1)]
-    for trace, file in zip(traces, files, strict=True):
-        shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
-        if path.suffix.lower() == ".svg":
-            from regard.look import svg
-
-            file.write_text(getattr(svg, view)(shown), encoding="utf-8", newline="\n")
-        else:
-            from regard.look import png
-
-            png.save(shown, file, view)
+    shown = [_drawn(trace, _kind(trace, view, pieces), attention, layer, head, pieces) for trace in traces]
+    failed = []
+    for each, file in zip(shown, files, strict=True):
+        try:
+            _write(each, file)
+        except ValueError as error:
+            failed.append(f"{file}: {error}")
+    if failed:
+        more = f"; {len(failed)} of {len(files)} pictures could not be made" if len(files) > 1 else ""
+        raise ValueError(f"{failed[0]}{more}")
     return files
+
+
+def _drawn(
+    trace: Trace, view: str, attention: str | None, layer: int | None, head: int | None, pieces: bool
+) -> Picture:
+    if view == "text":
+        return text_picture(passage(trace, attention=attention, layer=layer, head=head))
+    shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
+    return grid_picture(shown) if view == "grid" else links_picture(shown)
+
+
+def _write(picture: Picture, file: Path) -> None:
+    if file.suffix.lower() == ".svg":
+        from regard.look import svg
+
+        file.write_text(svg.drawn(picture), encoding="utf-8", newline="\n")
+    else:
+        from regard.look import png
+
+        png.save_picture(picture, file)
 
 
 def _numbered(path: Path, number: int) -> Path:

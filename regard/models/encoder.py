@@ -17,27 +17,20 @@ from regard.models.dropout import Dropout
 from regard.models.every_step import EveryStep
 
 
-class Encoder(nn.Module):
-    """source [B, S], lengths [B] → states [B, S, E] and the last state of each layer: each of (h, c) [layers, B, E]."""
+class Recurrence(nn.Module):
+    """embedded [B, S, D], lengths [B] → states [B, S, E] and the last state of each layer: (h, c) [layers, B, E] each.
 
-    def __init__(
-        self,
-        cell: str,
-        vocabulary: int,
-        embedding: int,
-        hidden: int,
-        layers: int,
-        bidirectional: bool,
-        dropout: float,
-    ) -> None:
+    Dropout acts on what comes in, between layers, and on the states.
+    """
+
+    def __init__(self, cell: str, inputs: int, hidden: int, layers: int, bidirectional: bool, dropout: float) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=0)
         self.dropout = Dropout(dropout)
-        self.recurrence = cells.recurrence(cell, embedding, hidden, layers, dropout, bidirectional)
+        self.recurrence = cells.recurrence(cell, inputs, hidden, layers, dropout, bidirectional)
 
-    def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
-        embedded = self.dropout(self.embedding(source))  # [B, S, D]
-        states, last = (self._packed if source.is_cuda else self._unrolled)(embedded, lengths)
+    def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        embedded = self.dropout(embedded)
+        states, last = (self._packed if embedded.is_cuda else self._unrolled)(embedded, lengths)
         return self.dropout(states), last
 
     def _packed(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
@@ -95,3 +88,24 @@ class Encoder(nn.Module):
     @property
     def _directions(self) -> int:
         return 2 if self.recurrence.bidirectional else 1
+
+
+class Encoder(Recurrence):
+    """source [B, S], lengths [B] → what the recurrence makes of its embeddings."""
+
+    def __init__(
+        self,
+        cell: str,
+        vocabulary: int,
+        embedding: int,
+        hidden: int,
+        layers: int,
+        bidirectional: bool,
+        dropout: float,
+    ) -> None:
+        table = nn.Embedding(vocabulary, embedding, padding_idx=0)
+        super().__init__(cell, embedding, hidden, layers, bidirectional, dropout)
+        self.embedding = table
+
+    def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        return super().forward(self.embedding(source), lengths)

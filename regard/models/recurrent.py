@@ -11,9 +11,10 @@ B sentences, S source positions, T target positions, k hypotheses a sentence.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -29,15 +30,18 @@ from regard.core.result import Result
 from regard.core.scores import Additive, Cosine, Dot, Score, wide
 from regard.models import cells
 from regard.models.cells import Hidden
+from regard.models.decoded import Decoded
 from regard.models.dropout import Dropout
 from regard.models.encoder import Encoder
 from regard.models.every_step import EveryStep
+from regard.models.tying import Tie, tie
 
 
 @dataclass(frozen=True)
 class RecurrentOptions:
     """What can be chosen."""
 
+    kind: Literal["rnn"] = "rnn"
     cell: Literal["gru", "lstm"] = "gru"
     embedding: int = 256
     encoder: int = 256
@@ -60,7 +64,7 @@ class RecurrentOptions:
     normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
     estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
     """how hard attention is trained"""
-    tie: Literal["none", "target", "all"] = "target"
+    tie: Tie = "target"
     """the output layer is the target embedding; with "all" the source embedding too"""
     dropout: float = 0.3
 
@@ -71,17 +75,6 @@ class RecurrentOptions:
         share("model.dropout", self.dropout)
         choices("model", self)
         parse(self.pattern)
-
-
-class Decoded(NamedTuple):
-    """A target under teacher forcing."""
-
-    output: Tensor
-    """o [B, T, O]; `logits` takes it to the vocabulary"""
-    weights: Tensor | None
-    """[B, T, S] if asked for"""
-    log_probability: Tensor | None
-    """[B, T] of hard attention's choices"""
 
 
 @dataclass(frozen=True)
@@ -110,6 +103,10 @@ class State:
         """Only these sentences [B'], in the given order."""
         hidden = tuple(tuple(x[sentences] for x in layer) for layer in self.hidden)
         return replace(self, hidden=hidden, feed=self.feed[sentences], memory=self.memory.select(sentences))
+
+    def changed(self, change: Callable[[Tensor], Tensor]) -> State:
+        """The same, but every weight that falls on the source is changed before it counts."""
+        return replace(self, memory=self.memory.changed(change))
 
 
 class Recurrent(nn.Module):
@@ -142,21 +139,7 @@ class Recurrent(nn.Module):
         self.combine = nn.Linear(options.decoder + states, size)
         self.output = nn.Linear(size, target_vocabulary)
         self.dropout = Dropout(options.dropout)
-        self._tie(source_vocabulary, target_vocabulary)
-
-    def _tie(self, source_vocabulary: int, target_vocabulary: int) -> None:
-        for table in (self.encoder.embedding, self.embedding):
-            nn.init.normal_(table.weight, std=self.options.embedding**-0.5)
-            nn.init.zeros_(table.weight[0].detach())
-        if self.options.tie != "none":
-            self.output.weight = self.embedding.weight
-        if self.options.tie == "all":
-            if source_vocabulary != target_vocabulary:
-                raise ValueError(
-                    "tie: 'all' needs one vocabulary for both sides, "
-                    f"got {source_vocabulary} source and {target_vocabulary} target tokens"
-                )
-            self.encoder.embedding.weight = self.embedding.weight
+        tie(options.tie, self.encoder.embedding, self.embedding, self.output)
 
     # Training
 
@@ -174,6 +157,19 @@ class Recurrent(nn.Module):
         if self.options.input_feeding or sampling > 0:
             return self._step_by_step(memory, hidden, target, sampling, weights)
         return self._all_at_once(memory, hidden, target, weights)
+
+    @property
+    def source_embedding(self) -> nn.Module:
+        return self.encoder.embedding
+
+    @property
+    def reinforced(self) -> bool:
+        """Is hard attention rewarded for its choices?"""
+        return self.options.estimator == "reinforce"
+
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """What there is beside the attention to the source: nothing."""
+        return {}
 
     def logits(self, output: Tensor) -> Tensor:
         """o [..., O] → [..., V]"""
@@ -244,14 +240,14 @@ class Recurrent(nn.Module):
         return State(hidden, feed, memory, Steps(self))
 
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
-        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, S], the next state)."""
+        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, 1, 1, S], the next state)."""
         steps = state.steps
         gates = steps.gates(self.embedding(tokens))
         hidden, joined, seen = steps(gates, state.hidden, state.feed, state.memory, state.position, weights=True)
         output = steps.output(joined)
         assert seen.weights is not None
         after = replace(state, hidden=hidden, feed=output, position=state.position + 1)
-        return steps.logits(output), seen.weights[..., 0, :], after
+        return steps.logits(output), seen.weights[:, :, None], after
 
 
 class Steps:

@@ -43,7 +43,7 @@ class _Record:
     """each [B', k]: from which slot of the step before"""
     tokens: list[np.ndarray] = field(default_factory=list)
     weights: list[np.ndarray] = field(default_factory=list)
-    """each [B', k, S]: of the slots of the step before, which produced the tokens"""
+    """each [B', k, layers, heads, S]: of the slots of the step before, which produced the tokens"""
 
     def walk(self, sentence: int, ended: _Ended, length: int) -> Hypothesis:
         """Backwards from where it ended. `length` real source positions."""
@@ -53,16 +53,16 @@ class _Record:
             row = int(np.searchsorted(self.sentences[step], sentence))
             parent = int(self.parents[step][row, slot])
             tokens.append(int(self.tokens[step][row, slot]))
-            rows.append(self.weights[step][row, parent, :length])
+            rows.append(self.weights[step][row, parent, ..., :length])
             slot = parent
         tokens.reverse()
         if ended.finished:
             tokens.pop()
-        weights = np.stack(rows[::-1]) if rows else np.zeros((0, length), np.float32)
+        weights = np.stack(rows[::-1], 2)
         return Hypothesis(tokens, ended.log_probability, ended.score, ended.finished, weights)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def beam(
     model: Translating,
     source: Tensor,

@@ -28,7 +28,10 @@ class Translating(Protocol):
         """source [B, S] of `lengths` [B] → one hypothesis a sentence, before its first token."""
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
-        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, S], the next state)."""
+        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, layers, heads, S], the next state)."""
+
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """What else looks, for target [B, T] from the start token on: "encoder", "decoder" [B, layers, heads, …]."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Hypothesis:
     finished: bool
     """whether the end token was reached before the longest length allowed"""
     weights: np.ndarray[Any, np.dtype[np.float32]]
-    """[steps, S]: what each step looked at; the last row is the end token's, if it was reached"""
+    """[layers, heads, steps, S]: what each step looked at; the last one is the end token's, if it was reached"""
 
     @property
     def said(self) -> list[int]:

@@ -52,7 +52,7 @@ def sample(
     return walk(model, source, lengths, limit, choose, prefixes)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def walk(
     model: Translating,
     source: Tensor,
@@ -71,16 +71,15 @@ def walk(
     sentences, time = np.arange(len(real)), 0
     while len(sentences):
         logits, weights, state = model.step(state, tokens)
-        logits = logits[:, 0].float()
-        total = logits.logsumexp(-1)
+        logits = torch.log_softmax(logits[:, 0].float(), -1)
         logits[..., :END] = -torch.inf  # padding and start
         if time < limit.least:
             logits[..., END] = -torch.inf
         chosen = _forced(choose(logits), prefixes, sentences, time)  # [B']
-        gained = (logits.gather(-1, chosen[:, None])[:, 0] - total).tolist()
+        gained = logits.gather(-1, chosen[:, None])[:, 0].tolist()
         seen = weights[:, 0].float().cpu().numpy()
         for row, (sentence, token) in enumerate(zip(sentences.tolist(), chosen.tolist(), strict=True)):
-            found[sentence].add(token, gained[row], seen[row, : real[sentence]])
+            found[sentence].add(token, gained[row], seen[row, ..., : real[sentence]])
         time += 1
         going = (chosen != END).cpu().numpy() & (time < caps[sentences])
         tokens = chosen[:, None]
@@ -107,7 +106,7 @@ class _Path:
         finished = self.tokens[-1] == END
         tokens = self.tokens[:-1] if finished else self.tokens
         score = self.log_probability / len(self.tokens)
-        return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.rows))
+        return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.rows, 2))
 
 
 def _forced(chosen: Tensor, prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> Tensor:

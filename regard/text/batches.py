@@ -27,6 +27,8 @@ class Batch:
     """[B, T]: what it should say, ending with END"""
     real: Tensor
     """the places of real tokens among B · T"""
+    linked: Tensor | None = None
+    """bool [B, T, S]: where attention should look, if it is told"""
 
     @property
     def tokens(self) -> int:

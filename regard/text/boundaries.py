@@ -69,7 +69,7 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
     In scripts that put no blanks between words, words end at the places `inner`, as far as characters do.
     """
     found: list[tuple[int, int]] = []
-    begin = 0
+    begin, whole = 0, set(grapheme_bounds(text))
     for run in text.split(" "):
         end = begin + len(run)
         first, last = begin, end
@@ -77,9 +77,10 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
             first += 1
         while last > first and is_punctuation(text[last - 1]):
             last -= 1
-        cuts = {begin, first, last, end}
+        inside = {first, last}
         if any(_without_blanks(character) for character in text[first:last]):
-            cuts |= {place for place in inner if first < place < last} & set(grapheme_bounds(text))
+            inside |= {place for place in inner if first < place < last}
+        cuts = {begin, end} | (inside & whole)
         found += pairwise(sorted(cuts))
         begin = end + 1
     return found

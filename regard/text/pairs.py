@@ -38,6 +38,18 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Form:
+    """What the two sides of a line are called, and how a file of them should look."""
+
+    whole: str
+    sides: tuple[str, str]
+    expected: str
+
+
+PAIRS = Form("pair", ("source", "target"), EXPECTED)
+
+
+@dataclass(frozen=True)
 class Corpus:
     """The pairs of a file, and the lines that gave none: every line is one or the other."""
 
@@ -67,13 +79,18 @@ def read_pairs(paths: Sequence[str | Path], reverse: bool = False, languages: tu
     `languages` names source and target in a `translation` object of JSON lines; without it, the first object's order
     counts. `reverse` turns every pair round.
     """
+    return collected(rows_of(paths, languages), paths, PAIRS, reverse)
+
+
+def collected(rows: Iterable[Row], paths: Sequence[str | Path], form: Form, reverse: bool = False) -> Corpus:
+    """The corpus of the rows: what gives no pair, or one that was there before, is skipped and counted."""
     pairs: list[Pair] = []
     skipped: dict[str, list[int]] = {}
     seen: set[tuple[str, str]] = set()
     number = 0
-    for number, row in enumerate(rows_of(paths, languages), start=1):
+    for number, row in enumerate(rows, start=1):
         sides = row if isinstance(row, str) else _tidied(row, reverse)
-        reason = sides if isinstance(sides, str) else _objection(sides, seen)
+        reason = sides if isinstance(sides, str) else _objection(sides, seen, form)
         if reason:
             skipped.setdefault(reason, []).append(number)
         else:
@@ -81,7 +98,7 @@ def read_pairs(paths: Sequence[str | Path], reverse: bool = False, languages: tu
             pairs.append(Pair(sides[0], sides[1], number))
     if not pairs:
         counts = ", ".join(f"{reason} ({_lines(len(lines))})" for reason, lines in skipped.items())
-        raise ValueError(f"no pair in {_told_paths(paths)}: {counts or 'it is empty'}; {EXPECTED}")
+        raise ValueError(f"no {form.whole} in {_told_paths(paths)}: {counts or 'it is empty'}; {form.expected}")
     return Corpus(pairs, number, skipped, " + ".join(file.name for file in _files(paths)))
 
 
@@ -89,13 +106,18 @@ def read_references(
     paths: Sequence[str | Path], reverse: bool = False, languages: tuple[str, str] | None = None
 ) -> list[Pair]:
     """Pairs for evaluation: one for each line, empty sides and repeats too; a line without two sides is an error."""
+    return every_one(rows_of(paths, languages), paths, PAIRS, reverse)
+
+
+def every_one(rows: Iterable[Row], paths: Sequence[str | Path], form: Form, reverse: bool = False) -> list[Pair]:
+    """A pair for each row; one without two sides is an error."""
     pairs: list[Pair] = []
-    for number, row in enumerate(rows_of(paths, languages), start=1):
+    for number, row in enumerate(rows, start=1):
         if isinstance(row, str):
-            raise ValueError(f"{_told_paths(paths)}, line {number} is no pair: {row}; {EXPECTED}")
+            raise ValueError(f"{_told_paths(paths)}, line {number} is no {form.whole}: {row}; {form.expected}")
         pairs.append(Pair(*_tidied(row, reverse), number))
     if not pairs:
-        raise ValueError(f"no pair in {_told_paths(paths)}: it is empty; {EXPECTED}")
+        raise ValueError(f"no {form.whole} in {_told_paths(paths)}: it is empty; {form.expected}")
     return pairs
 
 
@@ -118,7 +140,7 @@ def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> I
     files = _files(paths)
     kinds = [_kind(file) for file in files]
     if len(files) == 1:
-        return _objects(files[0], languages) if kinds[0] in JSON_LINES else _table(files[0])
+        return _objects(files[0], languages) if kinds[0] in JSON_LINES else table_rows(files[0])
     if len(files) != 2:
         raise ValueError(f"{len(files)} files of pairs came; expected one, or two parallel text files")
     for file, kind in zip(files, kinds, strict=True):
@@ -127,7 +149,7 @@ def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> I
     return _parallel(files[0], files[1])
 
 
-def _table(file: Path) -> Iterator[Row]:
+def table_rows(file: Path) -> Iterator[Row]:
     """`source TAB target`, further columns ignored."""
     for line in _file_lines(file):
         text = _decoded(line)
@@ -142,8 +164,7 @@ def _table(file: Path) -> Iterator[Row]:
 
 def _objects(file: Path, languages: tuple[str, str] | None) -> Iterator[Row]:
     """One JSON object a line; the first `translation` of two languages says which is the source."""
-    for line in _file_lines(file):
-        found = _json_object(line)
+    for found in json_objects(file):
         if isinstance(found, str):
             yield found
             continue
@@ -154,8 +175,17 @@ def _objects(file: Path, languages: tuple[str, str] | None) -> Iterator[Row]:
         yield _fields(found, languages)
 
 
+def json_objects(file: Path) -> Iterator[dict[str, Any] | str]:
+    """The object on each line, or the reason why there is none."""
+    return map(_json_object, _file_lines(file))
+
+
+def is_json_lines(file: Path) -> bool:
+    """By its name."""
+    return _kind(file) in JSON_LINES
+
+
 def _json_object(line: bytes) -> dict[str, Any] | str:
-    """The object on a line, or the reason why there is none."""
     text = _decoded(line)
     if text is None:
         return "not UTF-8"
@@ -180,9 +210,14 @@ def _fields(found: dict[str, Any], languages: tuple[str, str] | None) -> Row:
     for name in names:
         if not isinstance(holder.get(name), str):
             return f"{name!r} is not text" if name in holder else f"no {name!r} in translation"
-        if re.search("[\ud800-\udfff]", holder[name]):
+        if broken(holder[name]):
             return "half a surrogate pair"
     return holder[names[0]], holder[names[1]]
+
+
+def broken(text: str) -> bool:
+    """JSON can spell half a character, which no text file can hold."""
+    return re.search("[\ud800-\udfff]", text) is not None
 
 
 def _parallel(source: Path, target: Path) -> Iterator[Row]:
@@ -235,11 +270,11 @@ def _tidied(sides: tuple[str, str], reverse: bool) -> tuple[str, str]:
     return tidy(source), tidy(target)
 
 
-def _objection(sides: tuple[str, str], seen: set[tuple[str, str]]) -> str | None:
+def _objection(sides: tuple[str, str], seen: set[tuple[str, str]], form: Form) -> str | None:
     """Why a pair is not trained on."""
     source, target = sides
     if not source or not target:
-        return "empty target" if source else "empty source" if target else "empty line"
+        return f"empty {form.sides[1]}" if source else f"empty {form.sides[0]}" if target else "empty line"
     return "exact duplicate" if sides in seen else None
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -133,6 +133,14 @@ def learn_words(texts: Sequence[str], size: int | None = None) -> Vocabulary:
     )
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, chunks
     return Vocabulary(tokenizer)
+
+
+def learn(texts: Sequence[str], kind: Literal["subwords", "words"], size: int | None) -> Vocabulary:
+    """Of either kind; `size` None keeps all words, and is not for subwords."""
+    if kind == "words":
+        return learn_words(texts, size)
+    assert size is not None
+    return learn_subwords(texts, size)
 
 
 def _subword_chunks() -> pre_tokenizers.PreTokenizer:

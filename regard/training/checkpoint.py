@@ -28,7 +28,7 @@ class Progress:
     place: int = 0
     """batches of the epoch done"""
     best: float = -1.0
-    """the highest chrF++ on dev so far"""
+    """the highest score on dev so far"""
     best_update: int = 0
     waited: int = 0
     """validations since then, in the second half"""

@@ -9,22 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from regard import folder as folders
-from regard.text.batches import Batch, arrange
-from regard.text.vocabulary import PAD
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
-from regard.training.guide import guided_loss
-from regard.training.loss import smoothed_loss
-from regard.training.plan import TRIAL, Plan, by_clock, by_epochs
+from regard.training.plan import TRIAL, TRIAL_SHARE, Plan, by_clock, by_epochs
 from regard.training.precision import Precision, autocast
 from regard.training.progress import Reporter
-from regard.training.setup import Setup
-from regard.training.validation import Validation, validate
+from regard.training.task import Task, Validation
 
 AVERAGED = 8
 """the average is taken every so many updates"""
@@ -43,6 +38,15 @@ class Machine:
     precision: Precision
 
 
+def _groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
+    """All parameters for the optimizer; only matrices decay."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    if not decay:
+        return [{"params": list(model.parameters()), "weight_decay": 0.0}]
+    return [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
+
+
 class DivergedError(Exception):
     """The loss is no number any more."""
 
@@ -52,21 +56,20 @@ class Loop:
 
     def __init__(
         self,
-        setup: Setup,
+        task: Task,
         folder: Path,
         machine: Machine,
         reporter: Reporter,
         seconds: float | None,
-        seed: int,
         began: float | None = None,
     ) -> None:
         """`seconds` may pass since it `began`, by `time.monotonic`; None: now."""
-        self.setup, self.folder, self.machine, self.reporter = setup, folder, machine, reporter
-        self._limit, self._seed = seconds, seed
-        self.recipe = setup.recipe.training
-        self.model = setup.model.to(machine.device).train()
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), self.recipe.learning_rate, betas=(0.9, 0.98), fused=True
+        self.task, self.folder, self.machine, self.reporter = task, folder, machine, reporter
+        self._limit = seconds
+        self.recipe = task.recipe.training
+        self.model = task.model.to(machine.device).train()
+        self.optimizer = torch.optim.AdamW(
+            _groups(self.model, self.recipe.weight_decay), self.recipe.learning_rate, betas=(0.9, 0.98), fused=True
         )
         self.average = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
         self.progress = Progress()
@@ -110,8 +113,7 @@ class Loop:
         """To the end of the plan, of the clock or of patience; an interrupted run keeps what it has."""
         progress = self.progress
         if progress.plan is None and self._limit is None:
-            batches = len(arrange(self.setup.examples.plain, *self._batch_size, self._seed, 0))
-            self._keep_to(by_epochs(self.recipe, batches))
+            self._keep_to(by_epochs(self.recipe, self.task.updates()))
         try:
             with self._interrupts_wait():
                 if progress.update and not progress.ended:
@@ -149,42 +151,29 @@ class Loop:
             self.save_model()
         self.save()
 
-    @property
-    def _batch_size(self) -> tuple[int, int]:
-        assert self.recipe.batch_tokens is not None
-        return self.recipe.batch_sentences or 10**9, self.recipe.batch_tokens
-
     def _epoch(self) -> None:
         progress = self.progress
         began = time.monotonic()
-        examples = self.setup.examples.epoch(progress.epoch)
-        order = arrange(examples, *self._batch_size, self._seed, progress.epoch)
-        self._preparing = (time.monotonic() - began) / len(order)
-        for rows in order[progress.place :]:
+        batches = self.task.epoch(progress.epoch)
+        self._preparing = (time.monotonic() - began) / len(batches)
+        for make in batches[progress.place :]:
             began = time.monotonic()
-            batch = Batch.of([examples[row] for row in rows], self.machine.device)
-            linked = (
-                None if self.setup.guide is None else self.setup.guide.linked(rows, batch, self.recipe.guided_later)
-            )
-            self.update(batch, began, linked, last=progress.place + 1 == len(order))
+            self.update(make(self.machine.device), began, last=progress.place + 1 == len(batches))
             self._between_updates()
             if self._stop:
                 raise KeyboardInterrupt
             if progress.ended:
                 return
 
-    def update(self, batch: Batch, began: float, linked: Tensor | None = None, last: bool = False) -> None:
-        """One step of the optimizer, `began` with the making of the batch; `last` of the epoch.
-
-        `linked` bool [B, T, S]: where attention should look.
-        """
+    def update(self, batch: Any, began: float, last: bool = False) -> None:
+        """One step of the optimizer, `began` with the making of the batch; `last` of the epoch."""
         progress, recipe = self.progress, self.recipe
         plan = progress.planned or Plan(10**9, (), recipe.warmup)
         self._whole = False
         for group in self.optimizer.param_groups:
             group["lr"] = plan.learning_rate(progress.update, recipe)
         with autocast(self.machine.precision, self.machine.device):
-            loss, told = self._loss(batch, linked, plan.sampling(progress.update, recipe))
+            loss, told = self.task.loss(batch, progress)
         if (not told.is_cuda or progress.update % CHECKED == 0) and not bool(told.isfinite()):
             raise DivergedError
         if progress.first_loss is None:
@@ -198,31 +187,6 @@ class Loop:
         self._take_average()
         self._whole = True
         self.reporter.update(progress, plan, told, batch.tokens, time.monotonic() - began, self.seconds)
-
-    def _loss(self, batch: Batch, linked: Tensor | None, sampling: float) -> tuple[Tensor, Tensor]:
-        """(what is minimized, the mean loss of a token that is told)"""
-        decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=linked is not None)
-        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
-        layer = self.model.output
-        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, self.recipe.label_smoothing)
-        if linked is not None:
-            loss = loss + self.recipe.guided_attention * guided_loss(decoded.weights, linked)
-        if decoded.log_probability is None or self.setup.recipe.model.estimator != "reinforce":
-            return loss, each.mean()
-        return loss + self._by_reward(decoded.log_probability, batch.expected != PAD, each), each.mean()
-
-    def _by_reward(self, log_probability: Tensor, real: Tensor, losses: Tensor) -> Tensor:
-        """REINFORCE (Williams 1992): choices are made likelier by how much better than usual it went after them.
-
-        − Σ_t (R_t − b) log π(chosen_t) / N,      R_t = mean over u ≥ t of log p(y_u)
-        """
-        rewards = torch.zeros_like(log_probability).masked_scatter(real, -losses.to(log_probability.dtype))
-        ahead = rewards.flip(1).cumsum(1).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
-        mean = float(ahead[real].mean())
-        baseline = self.progress.baseline
-        self.progress.baseline = mean if baseline is None else 0.95 * baseline + 0.05 * mean
-        advantage = (ahead - (mean if baseline is None else baseline)) * real
-        return -(advantage * log_probability).sum() / real.sum()
 
     def _clip(self) -> None:
         if not self.recipe.clip:
@@ -246,12 +210,13 @@ class Loop:
     def _between_updates(self) -> None:
         """What is due: the plan, a validation, the end, a checkpoint."""
         progress = self.progress
-        if progress.plan is None and progress.update >= TRIAL:
+        if progress.plan is None and progress.update >= TRIAL and self._tried:
             self._plan_by_clock()
         plan = progress.planned
         over = self._limit is not None and self.seconds > self._limit
         if progress.validated < progress.update and ((plan and progress.update in plan.validations) or over):
             self._validate()
+            plan = progress.planned
         if self.recipe.patience and progress.waited >= self.recipe.patience:
             self._end(f"no better for {progress.waited} validations")
         elif plan is not None and progress.update >= plan.updates:
@@ -261,14 +226,24 @@ class Loop:
         elif time.monotonic() - self._written > CHECKPOINT_SECONDS:
             self.save()
 
+    @property
+    def _tried(self) -> bool:
+        """Have updates been made for long enough to tell how long one takes?"""
+        assert self._limit is not None
+        return self.reporter.seconds_of_updates >= TRIAL_SHARE * self._limit
+
     def _plan_by_clock(self) -> None:
         assert self._limit is not None
         began = time.monotonic()
         self._look(0)
-        a_validation = time.monotonic() - began
+        self._read_clock(time.monotonic() - began, settled=False)
+
+    def _read_clock(self, a_validation: float, settled: bool) -> None:
+        """Plan what is left by how long an update and a validation take now."""
+        assert self._limit is not None
         left = self._limit - self.seconds - FINAL_SEARCH * a_validation
         an_update = self.reporter.seconds_an_update + self._preparing
-        self._keep_to(by_clock(self.recipe, left, an_update, a_validation))
+        self._keep_to(by_clock(self.recipe, left, an_update, a_validation, self.progress.update, settled))
 
     def _keep_to(self, plan: Plan) -> None:
         self.progress.plan = plan.as_dict()
@@ -278,20 +253,26 @@ class Loop:
     def _validate(self) -> None:
         progress, plan = self.progress, self.progress.planned
         number = plan.validations.index(progress.update) if plan and progress.update in plan.validations else 0
+        began = time.monotonic()
         found = self._look(number)
-        better = found.chrf > progress.best
+        took = time.monotonic() - began
+        better = found.score > progress.best
         if better:
             self.save_model()
-            progress.best, progress.best_update, progress.waited = found.chrf, progress.update, 0
+            progress.best, progress.best_update, progress.waited = found.score, progress.update, 0
         elif plan is None or progress.update > plan.updates / 2:
             progress.waited += 1
         progress.validated, progress.seconds = progress.update, self.seconds
         self.reporter.validation(progress, found, better)
-        self.save()
+        open_ = plan is not None and not plan.settled and progress.update < plan.updates
+        if open_ and self._limit is not None and self.reporter.seconds_of_updates > 0:  # 0: just resumed
+            self._read_clock(took, settled=True)  # which saves
+        else:
+            self.save()
 
     def _look(self, number: int) -> Validation:
         with self._averaged(), autocast(self.machine.precision, self.machine.device):
-            return validate(self.setup, number, self.machine.device)
+            return self.task.validate(number, self.machine.device)
 
     def _end(self, why: str) -> None:
         progress = self.progress

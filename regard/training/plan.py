@@ -1,7 +1,8 @@
 """The plan of a run: how many updates, how the learning rate goes, when the model is tried on dev.
 
-It is fixed once, from the recipe's epochs or from the clock, and kept: what a run computes never depends on how fast
-the machine happened to be after that.
+It is fixed from the recipe's epochs; or from the clock, after a short trial, and once more after the first validation,
+when it is known how fast things go. Then it is kept: what a run computes never depends on how fast the machine happened
+to be after that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any, Self
 from regard.training.recipe import TrainingRecipe
 
 TRIAL = 24
-"""updates after which the clock is read"""
+"""updates after which the clock is read, at the earliest"""
+TRIAL_SHARE = 0.015
+"""and not before this share of the time has gone by: a GPU takes a while to come up to speed"""
 RESERVE = 0.08
 """the share of the minutes kept for what cannot be foreseen"""
 
@@ -24,6 +27,8 @@ class Plan:
     validations: tuple[int, ...]
     """after which updates, the last one among them"""
     warmup: int
+    settled: bool = True
+    """False: the clock is still to be read once more"""
 
     @classmethod
     def of(cls, updates: int, recipe: TrainingRecipe) -> Plan:
@@ -49,7 +54,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, tree: dict[str, Any]) -> Self:
-        return cls(tree["updates"], tuple(tree["validations"]), tree["warmup"])
+        return cls(tree["updates"], tuple(tree["validations"]), tree["warmup"], tree.get("settled", True))
 
 
 def by_epochs(recipe: TrainingRecipe, batches: int) -> Plan:
@@ -58,11 +63,18 @@ def by_epochs(recipe: TrainingRecipe, batches: int) -> Plan:
     return Plan.of(max(1, recipe.epochs * batches), recipe)
 
 
-def by_clock(recipe: TrainingRecipe, seconds: float, an_update: float, a_validation: float) -> Plan:
-    """As many updates as fit into the seconds that are left, with the validations; these take a fifth at most."""
+def by_clock(
+    recipe: TrainingRecipe, seconds: float, an_update: float, a_validation: float, done: int = 0, settled: bool = False
+) -> Plan:
+    """As many updates as fit into the seconds that are left, behind those `done`, with the validations.
+
+    Validations take a fifth at most.
+    """
     left = seconds * (1 - RESERVE)
     count = max(1, min(recipe.validations, int(0.2 * left / max(a_validation, 1e-3))))
     updates = max(TRIAL, int((left - count * a_validation) / max(an_update, 1e-6)))
-    plan = Plan.of(updates, recipe)
-    kept = {plan.validations[round((part + 1) * len(plan.validations) / count) - 1] for part in range(count)}
-    return Plan(plan.updates, tuple(sorted(kept)), plan.warmup)
+    plan = Plan.of(done + updates, recipe)
+    ahead = [place for place in plan.validations if place > done]
+    count = min(count, len(ahead))
+    kept = {ahead[round((part + 1) * len(ahead) / count) - 1] for part in range(count)}
+    return Plan(plan.updates, tuple(sorted(kept)), plan.warmup, settled)

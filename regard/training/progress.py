@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.training.checkpoint import Progress
 from regard.training.plan import Plan
-from regard.training.validation import Validation
+from regard.training.task import Validation
 
 LOGGED = 50
 """updates between two entries of the log"""
@@ -55,6 +55,8 @@ class Reporter:
         self._recent: deque[tuple[int, float]] = deque(maxlen=WINDOW)
         self._losses: list[Tensor] = []
         self._loss = 0.0
+        self.seconds_of_updates = 0.0
+        """since this start of the run"""
 
     # The log
 
@@ -90,7 +92,7 @@ class Reporter:
     @property
     def seconds_an_update(self) -> float:
         """Of the last updates; the first ones of a run, which warm up, are left out."""
-        steady = list(self._recent)[5:] or list(self._recent)
+        steady = list(self._recent)[len(self._recent) // 2 :]
         return sum(seconds for _, seconds in steady) / len(steady)
 
     @property
@@ -103,6 +105,7 @@ class Reporter:
 
     def update(self, progress: Progress, plan: Plan, loss: Tensor, tokens: int, seconds: float, since: float) -> None:
         self._recent.append((tokens, seconds))
+        self.seconds_of_updates += seconds
         self._losses.append(loss)
         if progress.update % LOGGED and progress.update > 3:
             return
@@ -125,27 +128,17 @@ class Reporter:
             "validation",
             update=progress.update,
             epoch=progress.epoch,
-            chrf=round(found.chrf, 3),
-            exact=round(found.exact, 3),
+            score=round(found.score, 3),
             best=better,
             loss=round(self.loss, 4),
             seconds=round(progress.seconds, 2),
-            source=found.source,
-            translation=found.translation,
-            reference=found.reference,
-            probes=[trace.as_dict() for trace in found.probes],
+            **found.facts,
         )
         mark = "  best so far" if better else ""
-        self._screen.say(
-            f"update {progress.update:,}: chrF++ {found.chrf:.1f}, exact {found.exact:.1f} %, "
-            f"loss {self.loss:.3f}{mark}"
-        )
-        self._screen.say(f"    {found.source}  →  {found.translation or '(nothing)'}")
-        if found.same:
-            self.say(
-                "nothing is learned yet: every source gets the same translation; if that stays so, try more data, more "
-                "epochs or a higher training.learning_rate"
-            )
+        self._screen.say(f"update {progress.update:,}: {found.told}, loss {self.loss:.3f}{mark}")
+        self._screen.say(f"    {found.example}")
+        if found.warning:
+            self.say(found.warning)
 
     def ended(self, progress: Progress) -> None:
         self.note(

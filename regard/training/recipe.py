@@ -1,7 +1,8 @@
 """A recipe: everything that decides what a training run computes, as a typed tree.
 
-Two come with the package: `rnn`, and `article`, the word-level English–Marathi tutorial; others come from TOML files.
-What a recipe leaves open (None) is chosen from the size of the data by `fitted`, so that a saved recipe says it all.
+Four come with the package: `rnn`, `transformer`, `article`, the word-level English–Marathi tutorial, and `classify`;
+others come from TOML files. What a recipe leaves open (None) is chosen from the size of the data by `fitted`, so that a
+saved recipe says it all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.core.checks import positive, share, whole_number
+from regard.models.classifier import ClassifierOptions
 from regard.models.recurrent import RecurrentOptions
+from regard.models.transformer import TransformerOptions
+
+ModelOptions = RecurrentOptions | TransformerOptions | ClassifierOptions
+KINDS: Mapping[str, type[ModelOptions]] = {
+    "rnn": RecurrentOptions,
+    "transformer": TransformerOptions,
+    "classifier": ClassifierOptions,
+}
+"""`model.kind` says which"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,8 @@ class TrainingRecipe:
     """updates over which the learning rate rises"""
     decay: Literal["cosine", "none"] = "cosine"
     label_smoothing: float = 0.1
+    weight_decay: float = 0.0
+    """the share of the learning rate by which weight matrices shrink at every update"""
     clip: float = 1.0
     """the largest norm of a gradient; 0: any"""
     average: float = 0.999
@@ -60,6 +73,8 @@ class TrainingRecipe:
     """the share of sources met in lower case"""
     no_stop: float = 0.05
     """the share of pairs met without their final full stops"""
+    balance: float = 0.0
+    """of classification: 1 lets all labels count the same however rare they are, 0 all texts; or between"""
     validations: int = 12
     patience: int = 5
     """stop after this many validations of the second half without a better score; 0: never"""
@@ -69,8 +84,11 @@ class TrainingRecipe:
         positive("training", "learning_rate", self.learning_rate)
         for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
             share(f"training.{name}", getattr(self, name))
-        if not 0 <= self.guided_attention < float("inf"):
-            raise ValueError(f"training.guided_attention: expected a number of at least 0, got {self.guided_attention}")
+        if not 0 <= self.balance <= 1:
+            raise ValueError(f"training.balance: expected a share in [0, 1], got {self.balance}")
+        for name in ("guided_attention", "weight_decay"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
         if not 0 <= self.scheduled_sampling <= 1:
             raise ValueError(f"training.scheduled_sampling: expected a share in [0, 1], got {self.scheduled_sampling}")
 
@@ -88,22 +106,28 @@ class SearchRecipe:
 class Recipe:
     name: str = "rnn"
     vocabulary: VocabularyRecipe = field(default_factory=VocabularyRecipe)
-    model: RecurrentOptions = field(default_factory=RecurrentOptions)
+    model: ModelOptions = field(default_factory=RecurrentOptions)
     training: TrainingRecipe = field(default_factory=TrainingRecipe)
     search: SearchRecipe = field(default_factory=SearchRecipe)
 
     def fitted(self, pairs: int, words: float, shared_letters: float) -> Recipe:
         """With nothing left open: from how many pairs there are, how many words a sentence has, and what share of
         their letters the two sides share."""
+        if isinstance(self.model, ClassifierOptions):
+            raise ValueError(f"recipe: {self.name!r} makes a classifier; expected --task classify with it")
         subwords = self.vocabulary.kind == "subwords"
         joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
         size = self.vocabulary.size or (_vocabulary_size(pairs, joint) if subwords else None)
-        tokens = self.training.batch_tokens or (10**9 if self.training.batch_sentences else _batch_tokens(pairs, words))
+        # A Transformer learns more from an update the more sentences it sees in it, and needs more of them.
+        more = 2 if self.model.kind == "transformer" else 1
+        tokens = self.training.batch_tokens or (
+            10**9 if self.training.batch_sentences else more * _batch_tokens(pairs, words)
+        )
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
             model=replace(self.model, tie="all") if joint and self.model.tie == "target" else self.model,
-            training=replace(self.training, epochs=self.training.epochs or _epochs(pairs), batch_tokens=tokens),
+            training=replace(self.training, epochs=self.training.epochs or more * _epochs(pairs), batch_tokens=tokens),
         )
 
 
@@ -141,6 +165,8 @@ def _epochs(pairs: int) -> int:
     return max(5, min(100, round(1_100_000 / pairs)))
 
 
+TRANSFORMER_FROM = 10**9
+"""pairs from which on the Transformer does better than the RNN"""
 ARTICLE = Recipe(
     name="article",
     vocabulary=VocabularyRecipe(kind="words", joint=False),
@@ -171,7 +197,43 @@ ARTICLE = Recipe(
     ),
     search=SearchRecipe(beam=1),
 )
-RECIPES: Mapping[str, Recipe] = {"rnn": Recipe(), "article": ARTICLE}
+TRANSFORMER = Recipe(
+    name="transformer",
+    model=TransformerOptions(),
+    training=TrainingRecipe(learning_rate=0.003, warmup=600),
+)
+CLASSIFY = Recipe(
+    name="classify",
+    vocabulary=VocabularyRecipe(kind="words"),
+    model=ClassifierOptions(),
+    training=TrainingRecipe(
+        learning_rate=0.002,
+        warmup=100,
+        weight_decay=0.01,
+        segmentation_dropout=0.0,
+        lower_case=0.0,
+        no_stop=0.0,
+        patience=0,
+    ),
+)
+RECIPES: Mapping[str, Recipe] = {
+    "rnn": Recipe(),
+    "transformer": TRANSFORMER,
+    "article": ARTICLE,
+    "classify": CLASSIFY,
+}
+
+
+def suited(pairs: int, settings: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe that does better on so many pairs, among those that the settings can be made in."""
+    names = ["transformer", "rnn"] if pairs >= TRANSFORMER_FROM else ["rnn", "transformer"]
+    refused: list[ValueError] = []
+    for name in names:
+        try:
+            return read_recipe(name, settings)
+        except ValueError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None = None) -> Recipe:
@@ -201,23 +263,36 @@ def from_toml(text: str, name: str = "recipe") -> Recipe:
     if not isinstance(base, str) or base not in RECIPES:
         raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {base!r}")
     recipe = RECIPES[base]
-    for section, content in tree.items():
-        values = content if isinstance(content, dict) else {"": content}
-        for key, value in values.items():
-            recipe = _set(recipe, f"{section}.{key}" if key else section, value)
+    given = _flat(tree)
+    for path in sorted(given, key=lambda path: path != "model.kind"):  # which decides what else there can be
+        recipe = _set(recipe, path, given[path])
     return recipe
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """{"model.dropout": 0.3, …}"""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        found |= _flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
+    return found
 
 
 def to_toml(recipe: Recipe) -> str:
     """The whole tree; what is open is left out."""
-    lines = [f"name = {_toml_value(recipe.name)}"]
-    for section in dataclasses.fields(recipe):
-        content = getattr(recipe, section.name)
-        if dataclasses.is_dataclass(content):
-            lines += ["", f"[{section.name}]"]
-            values = {item.name: getattr(content, item.name) for item in dataclasses.fields(content)}
-            lines += [f"{key} = {_toml_value(value)}" for key, value in values.items() if value is not None]
-    return "\n".join(lines) + "\n"
+    return "\n".join(_table(recipe, "")).strip("\n") + "\n"
+
+
+def _table(part: Any, path: str) -> list[str]:
+    """A dataclass as a table of TOML, with those inside of it behind its values."""
+    values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
+    inner = {name: value for name, value in values.items() if dataclasses.is_dataclass(value)}
+    lines = ["", f"[{path}]"] if path else []
+    lines += [
+        f"{name} = {_toml_value(value)}" for name, value in values.items() if name not in inner and value is not None
+    ]
+    for name, value in inner.items():
+        lines += _table(value, f"{path}.{name}" if path else name)
+    return lines
 
 
 def _toml_value(value: Any) -> str:
@@ -229,21 +304,33 @@ def _toml_value(value: Any) -> str:
 
 
 def _set(recipe: Recipe, path: str, value: Any) -> Recipe:
-    """The recipe with one value changed; a text is read as what is expected there."""
-    section, _, key = path.partition(".")
-    if section == "name" and not key:
-        return replace(recipe, name=str(value))
+    """The recipe with one value changed; a text is read as what is expected there. `encoder.x` is `model.encoder.x`."""
+    parts = path.split(".")
     sections = [item.name for item in dataclasses.fields(Recipe) if item.name != "name"]
-    if section not in sections or not key:
-        every = [f"{name}.{item.name}" for name in sections for item in dataclasses.fields(getattr(recipe, name))]
+    if parts[0] not in [*sections, "name"] and dataclasses.is_dataclass(getattr(recipe.model, parts[0], None)):
+        parts.insert(0, "model")
+    if parts == ["model", "kind"]:
+        kind = _read_value(path, value, Literal[tuple(KINDS)])
+        return recipe if recipe.model.kind == kind else replace(recipe, model=KINDS[kind]())
+    if parts != ["name"] and (parts[0] not in sections or len(parts) < 2):
+        every = _flat(dataclasses.asdict(recipe))
         ends = {name.rpartition(".")[2]: name for name in every}
         near = ends.get(path) or next(iter(difflib.get_close_matches(path, every, 1)), "")
         raise ValueError(f"recipe: unknown key {path!r}" + (f"; did you mean {near!r}?" if near else ""))
-    part = getattr(recipe, section)
-    kinds = typing.get_type_hints(type(part))
-    if key not in kinds:
-        raise ValueError(f"recipe: unknown key {path!r}{_near(key, kinds, section + '.')}")
-    return replace(recipe, **{section: replace(part, **{key: _read_value(path, value, kinds[key])})})
+    changed: Recipe = _put(recipe, parts, value, "")
+    return changed
+
+
+def _put(part: Any, parts: list[str], value: Any, above: str) -> Any:
+    """The dataclass with the value at the end of the path changed."""
+    kinds, (key, *rest) = typing.get_type_hints(type(part)), parts
+    path = above + ".".join(parts)
+    inner = getattr(part, key, None)
+    if key not in kinds or dataclasses.is_dataclass(inner) != bool(rest):
+        raise ValueError(f"recipe: unknown key {path!r}{_near(key, kinds, above)}")
+    if rest:
+        return replace(part, **{key: _put(inner, rest, value, f"{above}{key}.")})
+    return replace(part, **{key: _read_value(path, value, kinds[key])})
 
 
 def _near(given: str, known: Mapping[str, Any], prefix: str = "") -> str:

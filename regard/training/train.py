@@ -1,4 +1,4 @@
-"""`train`: from a file of pairs to a model's folder."""
+"""`train`: from a file of pairs, or of texts and their labels, to a model's folder."""
 
 from __future__ import annotations
 
@@ -7,27 +7,36 @@ import platform
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from regard import folder as folders
+from regard.classifier import Classifier
+from regard.loading import load
+from regard.models.classifier import ClassifierOptions
+from regard.text.labelled import read_labelled
 from regard.text.normal import tidy
 from regard.text.pairs import Corpus, Pair, read_pairs
 from regard.text.split import leaked_sources, shared_targets, split
 from regard.training import checkpoint
+from regard.training.classifying import Classifying
 from regard.training.loop import Loop, Machine
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.progress import Reporter, Screen, Silent
-from regard.training.recipe import Recipe, read_recipe
-from regard.training.setup import Setup, set_up
-from regard.translator import Translator, load
+from regard.training.recipe import Recipe, read_recipe, suited
+from regard.training.task import Task
+from regard.training.translating import Translating
+from regard.translator import Translator
 
+SHOWN_LABELS = 12
 UNFINISHED = ".unfinished"
 """marks a folder that may be deleted"""
+Kind = Literal["translate", "classify"]
 Pairs = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
 
 
@@ -64,9 +73,10 @@ def train(
     pairs: Pairs,
     out: str | Path,
     *,
+    task: Kind = "translate",
     dev: Pairs | None = None,
     reverse: bool = False,
-    recipe: str | Path | Recipe = "rnn",
+    recipe: str | Path | Recipe | None = None,
     settings: Mapping[str, Any] | None = None,
     minutes: float | None = None,
     resume: bool = False,
@@ -77,12 +87,14 @@ def train(
     device: str | None = None,
     precision: Precision = "auto",
     screen: Screen | None = None,
-) -> Translator:
-    """Train a translator on sentence pairs and keep it in the folder `out`.
+) -> Translator | Classifier:
+    """Train a translator on sentence pairs, or a classifier on labelled texts, and keep it in the folder `out`.
 
-    pairs      a .tsv or .jsonl file, two parallel text files, or (source, target) texts
+    pairs      a .tsv or .jsonl file, two parallel text files, or (source, target) texts; of "classify" texts and labels
+    task       "translate" or "classify"
     dev        the same, to choose by; if not given, a part of `pairs` is set aside
-    recipe     "rnn", "article", a .toml file or a Recipe; `settings` changes single values: {"training.epochs": 5}
+    recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: what suits task and data
+    settings   changes single values: {"training.epochs": 5}
     minutes    plan the run by the clock, set-up and scoring included
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
@@ -95,17 +107,20 @@ def train(
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)
     autocast(precision, machine.device)  # refuses what is no precision before anything is read
-    chosen = read_recipe(recipe, settings)
+    chosen = _recipe(task, recipe, settings)
     _check_out(folder, resume, overwrite)
-    data = read_data(pairs, dev, reverse, languages, screen)
+    data = read_data(pairs, dev, reverse, languages, screen, task)
     begun = resume and folder.exists()
-    setup = set_up(data.train, data.dev, chosen, seed)
+    if recipe is None:
+        chosen = _recipe(task, None, settings, len(data.train))
+    kind = Classifying if task == "classify" else Translating
+    work: Task = kind.of(data.train, data.dev, chosen, seed)
     if begun:
-        _check_same(folder, setup.recipe, data, seed)
+        _check_same(folder, work.recipe, data, seed)
     else:
-        _found(folder, setup, _facts(setup, data, languages, machine, seed))
+        _found(folder, work, _facts(work, data, languages, machine, seed))
     reporter = Reporter(folder / folders.LOG, screen)
-    loop = Loop(setup, folder, machine, reporter, None if minutes is None else minutes * 60, seed, began)
+    loop = Loop(work, folder, machine, reporter, None if minutes is None else minutes * 60, began)
     if begun:
         loop.resume()
     else:
@@ -113,7 +128,23 @@ def train(
             reporter.note("said", text=line)
     loop.run()
     screen.close()
-    return _finish(folder, loop, data)
+    return _finish(folder, loop)
+
+
+def _recipe(
+    task: Kind, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None, pairs: int = 0
+) -> Recipe:
+    """As given, or what suits the task and so many pairs."""
+    if task not in ("translate", "classify"):
+        raise ValueError(f"task: expected translate or classify, got {task!r}")
+    classifies = task == "classify"
+    if given is None and not classifies:
+        return suited(pairs, settings)
+    found = read_recipe("classify" if given is None else given, settings)
+    if isinstance(found.model, ClassifierOptions) != classifies:
+        other = '; a recipe of your own for it begins with base = "classify"' if classifies else ""
+        raise ValueError(f"recipe: {found.name!r} is not for --task {task}{other}")
+    return found
 
 
 def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:
@@ -128,38 +159,47 @@ def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:
 
 
 def read_data(
-    pairs: Pairs, dev: Pairs | None, reverse: bool, languages: tuple[str, str] | None, screen: Screen
+    pairs: Pairs,
+    dev: Pairs | None,
+    reverse: bool,
+    languages: tuple[str, str] | None,
+    screen: Screen,
+    task: Kind = "translate",
 ) -> Data:
     """The training pairs and the dev part, given or set aside."""
-    corpus = _corpus(pairs, reverse, languages)
+    if task == "classify" and (reverse or languages):
+        raise ValueError("reverse and languages are for translating; expected neither with --task classify")
+    corpus = _corpus(pairs, reverse, languages, task)
     for line in corpus.report():
         screen.say(f"{corpus.name}: {line}")
     if dev is None:
         train, aside = split(corpus.pairs)
         digest = ""
     else:
-        held = _corpus(dev, reverse, languages)
+        held = _corpus(dev, reverse, languages, task)
         for line in held.report():
             screen.say(f"{held.name}: {line}")
         train, aside, digest = corpus.pairs, held.pairs, held.digest
         leaked = leaked_sources(train, aside)
         if leaked:
             screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
-    shared = shared_targets(train, aside)
-    screen.say(
-        f"{len(train):,} pairs to train on, {len(aside):,} to choose by ({shared:,} dev targets occur in training)"
-    )
+    if task == "classify":
+        labels = Counter(pair.target for pair in train)
+        told, note = "texts", ", ".join(f"{label} {count:,}" for label, count in labels.most_common(SHOWN_LABELS))
+        note += f", {len(labels) - SHOWN_LABELS:,} more labels" if len(labels) > SHOWN_LABELS else ""
+    else:
+        told, note = "pairs", f"{shared_targets(train, aside):,} dev targets occur in training"
+    screen.say(f"{len(train):,} {told} to train on, {len(aside):,} to choose by ({note})")
     return Data(train, aside, corpus.name, corpus.lines, corpus.digest, digest)
 
 
-def _corpus(pairs: Pairs, reverse: bool, languages: tuple[str, str] | None) -> Corpus:
-    if isinstance(pairs, (str, Path)):
-        return read_pairs([pairs], reverse, languages)
-    if not isinstance(pairs, Sequence):
+def _corpus(pairs: Pairs, reverse: bool, languages: tuple[str, str] | None, task: Kind) -> Corpus:
+    if not isinstance(pairs, (str, Path, Sequence)):
         raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")
-    given = list(pairs)
+    given = [pairs] if isinstance(pairs, (str, Path)) else list(pairs)
     if given and all(isinstance(each, (str, Path)) for each in given):
-        return read_pairs([Path(str(each)) for each in given], reverse, languages)
+        files = [Path(str(each)) for each in given]
+        return read_labelled(files) if task == "classify" else read_pairs(files, reverse, languages)
     return corpus_of(given, reverse)
 
 
@@ -180,7 +220,7 @@ def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:
     return Corpus(found, len(texts), skipped, "pairs")
 
 
-def _found(folder: Path, setup: Setup, facts: dict[str, Any]) -> None:
+def _found(folder: Path, task: Task, facts: dict[str, Any]) -> None:
     """Make the folder, complete with a model that has learned nothing yet, and give it its name when it is whole."""
     beside, old = (folder.with_name(folder.name + end) for end in (".new", ".old"))
     for path in (beside, old):  # left by a run that was killed while it did this
@@ -189,10 +229,10 @@ def _found(folder: Path, setup: Setup, facts: dict[str, Any]) -> None:
         shutil.rmtree(path, ignore_errors=True)
     beside.mkdir(parents=True)
     (beside / UNFINISHED).touch()
-    folders.write_recipe(beside, setup.recipe)
-    folders.write_vocabularies(beside, setup.vocabularies)
+    folders.write_recipe(beside, task.recipe)
+    task.write(beside)
     folders.write_card(beside, facts)
-    loop = Loop(setup, beside, Machine(torch.device("cpu"), "fp32"), Reporter(beside / folders.LOG, Silent()), None, 0)
+    loop = Loop(task, beside, Machine(torch.device("cpu"), "fp32"), Reporter(beside / folders.LOG, Silent()), None)
     loop.save_model()
     loop.save()
     (beside / UNFINISHED).unlink()
@@ -203,13 +243,12 @@ def _found(folder: Path, setup: Setup, facts: dict[str, Any]) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _facts(setup: Setup, data: Data, languages: tuple[str, str] | None, machine: Machine, seed: int) -> dict[str, Any]:
+def _facts(task: Task, data: Data, languages: tuple[str, str] | None, machine: Machine, seed: int) -> dict[str, Any]:
     """The card, as far as it is known before training."""
     from regard import __version__  # which in turn imports this module
 
-    longest = max(len(example.source) + 1 for example in setup.examples.plain)
     return {
-        "task": "translate",
+        **task.facts,
         "languages": list(languages) if languages else None,
         "data": {
             "name": data.name,
@@ -219,9 +258,7 @@ def _facts(setup: Setup, data: Data, languages: tuple[str, str] | None, machine:
             "train_pairs": len(data.train),
             "dev_pairs": len(data.dev),
         },
-        "length": {"ratio": setup.limit.ratio, "margin": setup.limit.margin},
-        "longest_source": longest,
-        "parameters": sum(parameter.numel() for parameter in setup.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in task.model.parameters()),
         "seed": seed,
         "precision": machine.precision,
         "command": " ".join(["regard", *sys.argv[1:]]),
@@ -240,19 +277,21 @@ def _check_same(folder: Path, recipe: Recipe, data: Data, seed: int) -> None:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
 
 
-def _finish(folder: Path, loop: Loop, data: Data) -> Translator:
+def _finish(folder: Path, loop: Loop) -> Translator | Classifier:
     """Score the best model as `evaluate` does, and write the card."""
-    translator = load(folder, str(loop.machine.device), loop.machine.precision)
-    if "scores" not in translator.card:
-        scores = translator.evaluate(data.dev)
+    model = load(folder, str(loop.machine.device), loop.machine.precision)
+    if "scores" not in model.card:
+        if isinstance(model, Classifier):
+            model.calibrate(loop.task.dev)
+        scores = model.evaluate(loop.task.dev)
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
         progress = loop.progress
-        translator.card |= {
+        model.card |= {
             "scores": scores.as_dict(),
             "minutes": round(progress.seconds / 60, 2),
             "ended": progress.ended,
         }
-        folders.write_card(folder, translator.card)
+        folders.write_card(folder, model.card)
         loop.save()  # with the place in the log
-    return translator
+    return model

@@ -10,57 +10,64 @@ import torch
 from regard import scoring
 from regard.folder import Vocabularies
 from regard.look.trace import Trace
+from regard.models.building import TranslationModel
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.walk import greedy
 from regard.text.batches import by_length, padded
 from regard.text.vocabulary import END
 from regard.tracing import Tracer
-from regard.training.setup import Setup
+from regard.training.task import Validation
 
 BATCH = 256
 PROBES = 4
 PROBE_WORDS = 8
+SAME = (
+    "nothing is learned yet: every source gets the same translation; if that stays so, try more data, more epochs or a "
+    "higher training.learning_rate"
+)
 
 
 @dataclass(frozen=True)
-class Validation:
-    chrf: float
-    exact: float
-    source: str
-    translation: str
-    reference: str
-    same: bool
-    """every source got the same translation, but for where it was cut off: nothing was learned"""
-    probes: list[Trace]
-    """of the same few sources at every validation, with what their references are made of"""
+class Probing:
+    """What is tried, and on what."""
+
+    model: TranslationModel
+    vocabularies: Vocabularies
+    limit: Length
+    sources: list[str]
+    references: list[list[str]]
 
 
-def validate(setup: Setup, number: int, device: torch.device) -> Validation:
+def validate(probing: Probing, number: int, device: torch.device) -> Validation:
     """The `number`-th validation shows the `number`-th source."""
-    setup.model.eval()
-    tokens = translate_all(setup.model, setup.vocabularies, setup.limit, setup.sources, device)
-    probes = _probes(setup, device)
-    setup.model.train()
-    texts = [setup.vocabularies.target.decode(hypothesis.tokens) for hypothesis in tokens]
-    exact = sum(text in options for text, options in zip(texts, setup.references, strict=True))
+    probing.model.eval()
+    tokens = translate_all(probing.model, probing.vocabularies, probing.limit, probing.sources, device)
+    probes = _probes(probing, device)
+    probing.model.train()
+    texts = [probing.vocabularies.target.decode(hypothesis.tokens) for hypothesis in tokens]
+    chrf = scoring.chrf(texts, probing.references)
+    hits = sum(text in options for text, options in zip(texts, probing.references, strict=True))
+    exact = 100 * hits / len(texts)
     shown = number % len(texts)
-    return Validation(
-        scoring.chrf(texts, setup.references),
-        100 * exact / len(texts),
-        setup.sources[shown],
-        texts[shown],
-        setup.references[shown][0],
-        len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens]),
-        probes,
-    )
+    facts = {
+        "chrf": round(chrf, 3),
+        "exact": round(exact, 3),
+        "source": probing.sources[shown],
+        "translation": texts[shown],
+        "reference": probing.references[shown][0],
+        "probes": [trace.as_dict() for trace in probes],
+    }
+    example = f"{probing.sources[shown]}  →  {texts[shown] or '(nothing)'}"
+    same = len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens])
+    return Validation(chrf, f"chrF++ {chrf:.1f}, exact {exact:.1f} %", example, facts, SAME if same else "")
 
 
-def _probes(setup: Setup, device: torch.device) -> list[Trace]:
+def _probes(probing: Probing, device: torch.device) -> list[Trace]:
     """A few sentences that fit on a page, told by their references: the same words at every validation."""
-    length = [len(source.split()) for source in setup.sources]
+    length = [len(source.split()) for source in probing.sources]
     chosen = sorted(range(len(length)), key=lambda row: (abs(length[row] - PROBE_WORDS), row))[:PROBES]
-    sources, targets = [setup.sources[row] for row in chosen], [setup.references[row][0] for row in chosen]
-    return Tracer(setup.vocabularies, {}).forced(setup.model, sources, targets, device)
+    sources, targets = [probing.sources[row] for row in chosen], [probing.references[row][0] for row in chosen]
+    return Tracer(probing.vocabularies, {}).forced(probing.model, sources, targets, device)
 
 
 def _alike(rows: list[list[int]]) -> bool:

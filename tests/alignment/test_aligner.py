@@ -4,6 +4,7 @@ import pytest
 
 from regard.alignment.aligner import TOGETHER, Way, align
 from regard.alignment.links import parse_links
+from regard.alignment.reading import Reading
 from tests.alignment.hand_made import Told, same_word
 
 PAIRS = [
@@ -50,7 +51,7 @@ def test_two_directions_are_put_together_source_first() -> None:
 
 def test_the_way_reaches_the_links() -> None:
     pairs = [("a b", "a b")]
-    assert list(align(pairs, Told(same_word), way=Way(later=True))) == [parse_links("1-0")], (
+    assert list(align(pairs, Told(same_word), way=Way(reading=Reading(later=True)))) == [parse_links("1-0")], (
         "the row of b, then of the end"
     )
     assert list(align(pairs, Told(same_word), way=Way(least=0.7))) == [frozenset()]

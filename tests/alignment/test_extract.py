@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from regard.alignment.extract import combine, links_of, token_weights
 from regard.alignment.links import parse_links
+from regard.alignment.reading import Reading
 from regard.alignment.tokens import tokens
 from regard.look.trace import Side, Span, Trace
 from regard.text.normal import tidy
@@ -34,14 +35,16 @@ def test_summed_over_source_pieces_averaged_over_target_pieces() -> None:
 
 
 def test_one_step_later_is_the_row_of_the_next_piece() -> None:
-    found = token_weights(trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent", later=True)
+    found = token_weights(
+        trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent", Reading(later=True)
+    )
     expected = [[0.1, 0.7, 0.2], [0.05, 0.5, 0.4], [0.4, 0.0, 0.6], [0.0, 0.5, 0.0]]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_one_step_later_the_last_piece_of_an_unfinished_text_keeps_its_own() -> None:
     unfinished = Side(TARGET.text, TARGET.pieces[:-1])
-    found = token_weights(trace(SOURCE, unfinished, WEIGHTS[:-1]), "unseen boys run", TARGET.text, later=True)
+    found = token_weights(trace(SOURCE, unfinished, WEIGHTS[:-1]), "unseen boys run", TARGET.text, Reading(later=True))
     np.testing.assert_allclose(found[-1], [0.4, 0.0, 0.6], atol=1e-6)
 
 

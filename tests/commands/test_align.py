@@ -9,6 +9,7 @@ import pytest
 
 import regard
 from regard.alignment import Way, align, error_rate, parse_links, read_gold, write_links
+from regard.alignment.reading import Reading
 from tests.test_cli import Inside, inside, refused  # noqa: F401, a fixture
 from tests.training import toy
 
@@ -52,7 +53,7 @@ def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:  #
     [
         ([], Way()),
         (["--symmetrize", "intersection"], Way(symmetrization="intersection")),
-        (["--symmetrize", "union", "--later"], Way(symmetrization="union", later=True)),
+        (["--symmetrize", "union", "--later"], Way(symmetrization="union", reading=Reading(later=True))),
         (["--symmetrize", "soft"], Way("threshold", "soft")),
         (["--symmetrize", "soft", "--method", "mutual"], Way("mutual", "soft")),
         (["--method", "threshold", "--least", "0.1"], Way("threshold", least=0.1)),
@@ -90,6 +91,39 @@ def test_json_is_one_object_a_line(files: Path, inside: Inside) -> None:  # noqa
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [" ".join(f"{i}-{j}" for i, j in row["links"]) for row in rows] == expected(files)
     assert (rows[0]["source"], rows[0]["target"]) == TEXTS[0] and rows[4]["source"] == "Rahul"
+
+
+def test_a_broken_line_gets_no_links_and_a_notice(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    """Nothing is dropped and nothing moves: line n of the links is of line n of the pairs."""
+    good = "\t".join(TEXTS[0]).encode()
+    whole = expected(files)[0]
+    lines = [good, b"no tab", b"", b"\t", b"Rahul\t", b"\tx", b"\xff\tx", good + b"\tmore", b"no tab either", good]
+    (tmp_path / "pairs.tsv").write_bytes(b"\n".join(lines) + b"\n")
+    done = inside("align", files / "forward", tmp_path / "pairs.tsv")
+    assert (done.returncode, done.stdout.split("\n")) == (0, [whole, *[""] * 6, whole, "", whole, ""])
+    assert done.stderr == (
+        f"regard: {tmp_path / 'pairs.tsv'}, 2 lines (2, 9): no pair, no tab: 1 column; no links there\n"
+        f"regard: {tmp_path / 'pairs.tsv'}, line 7: no pair, not UTF-8; no links there\n"
+    )
+    both = inside("align", files / "forward", tmp_path / "pairs.tsv", "--with", files / "backward").stdout
+    assert [number for number, line in enumerate(both.split("\n")) if line] == [0, 7, 9]
+
+
+def test_broken_objects_get_no_links_and_text_that_is_white_neither(
+    files: Path,
+    tmp_path: Path,
+    inside: Inside,  # noqa: F811
+) -> None:
+    good = json.dumps(dict(zip(("source", "target"), TEXTS[0], strict=True)))
+    lines = [good, "{", '{"source": 5, "target": "x"}', "", '{"source": "\\u2003", "target": "x"}', good]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    done = inside("align", files / "forward", tmp_path / "pairs.jsonl")
+    whole = expected(files)[0]
+    assert (done.returncode, done.stdout.split("\n")) == (0, [whole, *[""] * 4, whole, ""])
+    assert "line 2: no pair, not JSON" in done.stderr and "line 3: no pair, 'source' is not text" in done.stderr
+    (tmp_path / "short.en").write_text("Rahul\n", encoding="utf-8")
+    told = refused(inside("align", files / "forward", files / "pairs.en", tmp_path / "short.en"))
+    assert "8 lines" in told and "expected as many in both" in told
 
 
 def gold_file(path: Path, add: int = 0) -> Path:
@@ -131,7 +165,7 @@ def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside:
         (["MODEL", "PAIRS", "--gold", "NOWHERE"], "nowhere"),
         (["MODEL", "PAIRS", "--gold", "GOLD", "--tokenize"], "without --tokenize"),
         (["MODEL", "PAIRS", "--gold", "SHORT"], "for each of 8 pairs, got 1 lines"),
-        (["MODEL", "TEXT"], "line 1 is no pair: no tab"),
+        (["MODEL", "TEXT"], "pairs.en, 7 lines (1, 2, 3, 5, 6, …): no pair, no tab"),
         (["MODEL", "PAIRS", "-o", "/proc/out"], "/proc/out"),
         (["MODEL", "PAIRS", "--from", "en"], "--from and --to go together"),
     ],

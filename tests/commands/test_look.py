@@ -63,7 +63,9 @@ def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Insi
         (["NOWHERE"], "nowhere"),
         (["MODEL"], "--history shows"),
         (["PAIRS"], "expected traces as JSON"),
-        (["PAIRS", "--history"], "expected the folder of a model"),
+        (["PAIRS", "--history"], "got a file"),
+        (["NOWHERE", "--history"], "expected the folder of a model with --history, and there is none"),
+        (["MODEL", "--history", "-o", "NOWHERE/h.html"], "expected a folder that is there"),
         (["MODEL", "--history", "-o", "h.svg"], "expected a .html file"),
         (["PAIRS", "-o", "x.gif"], "got 'x.gif'"),
         (["PAIRS", "-o", "x.svg", "--view", "sky"], "got 'sky'"),
@@ -77,7 +79,32 @@ def test_a_mistake_in_look_is_one_line(
     inside: Inside,  # noqa: F811
 ) -> None:
     names = {"MODEL": files / "model", "PAIRS": files / "pairs.tsv", "NOWHERE": tmp_path / "nowhere"}
-    assert said in refused(inside("look", *(str(names.get(each, each)) for each in arguments)))
+    assert said in refused(
+        inside(
+            "look", *(str(names.get(each, each)).replace("NOWHERE", str(tmp_path / "nowhere")) for each in arguments)
+        )
+    )
+
+
+def test_the_file_of_a_stranger_cannot_write_to_the_terminal(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    inside("translate", files / "model", "--look", tmp_path / "t.json", SOURCES[0])
+    told = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    told["source"]["text"] = "\x1b[2J" + told["source"]["text"][4:]
+    (tmp_path / "t.json").write_text(json.dumps(told), encoding="utf-8")
+    done = inside("look", tmp_path / "t.json")
+    assert done.returncode == 0 and "\x1b" not in done.stdout and done.stdout.startswith("␛[2J")
+
+
+def test_evaluate_says_that_nothing_is_odd_or_nothing_came(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    told = inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "repeated").stdout
+    counted = int(re.search(r"repeated +(\d+) ", told)[1])  # type: ignore[index]
+    assert sum(line.count("\t") == 2 for line in told.split("\n")) == min(counted, 20)
+    assert ("none is odd by repeated" in told) == (counted == 0)
+    (tmp_path / "empty.tsv").write_text("\tx\n", encoding="utf-8")
+    done = inside("evaluate", files / "model", tmp_path / "empty.tsv", "--diagnose", "missed")
+    assert done.returncode == 0 and "BLEU" in done.stdout and "no text came to diagnose" in done.stdout
+    told = inside("evaluate", files / "model", tmp_path / "empty.tsv", "--diagnose", "missed", "--json").stdout
+    assert json.loads(told)["diagnosis"] == {"overall": None, "sentences": []}
 
 
 def test_evaluate_sorts_by_what_is_odd(files: Path, inside: Inside) -> None:  # noqa: F811

@@ -12,15 +12,18 @@ from regard.evidence.altered import altered
 from regard.evidence.gradient import gradient
 from regard.evidence.leave_one_out import leave_one_out
 from regard.look.trace import Trace
-from tests.training.toy import LEARNS, PAIRS
+from tests.training.toy import PAIRS, RECIPES
 
 SOURCE, TARGET = PAIRS[0]
 
 
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory: pytest.TempPathFactory) -> regard.Translator:
+@pytest.fixture(scope="module", params=RECIPES)
+def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> regard.Translator:
     out: Path = tmp_path_factory.mktemp("evidence") / "model"
-    return regard.train(PAIRS, out, dev=PAIRS[:16], settings=LEARNS, precision="fp32", device="cpu")
+    settings = RECIPES[request.param]
+    return regard.train(
+        PAIRS, out, recipe=request.param, dev=PAIRS[:16], settings=settings, precision="fp32", device="cpu"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from regard.look.history import Moment
-from regard.look.page import frame, history_page, page
+from regard.look.page import history_page, page
+from regard.look.table import END
 from regard.look.trace import Trace
 from tests.look.browser import Open, at, lit, lit_heads, point, said, told
 from tests.look.traces import MARATHI, arabic, chinese, many_heads, marathi, moments, plain
@@ -30,7 +31,7 @@ def test_pointing_at_words(show: Open) -> None:
     best = weights[3].argmax()
     assert said(tab).startswith(f"वर्तमानपत्र looks at {trace.source.words[best].text} {told(weights[3, best])}")
     assert lit_heads(tab) == [
-        word.text or "end" for word, weight in zip(trace.source.words, weights[3], strict=True) if weight >= 0.04
+        word.text or END for word, weight in zip(trace.source.words, weights[3], strict=True) if weight >= 0.04
     ]
     tab.locator(".head", has_text="garden").hover()
     assert said(tab).startswith("garden is looked at by बागेत ")
@@ -89,7 +90,7 @@ def test_arrow_keys(show: Open) -> None:
     tab.keyboard.press("End")
     tab.keyboard.press("ArrowUp")
     tab.keyboard.press("ArrowUp")
-    assert said(tab).startswith("end is looked at by ")
+    assert said(tab).startswith(f"{END} is looked at by ")
 
 
 def test_all_can_be_reached_by_tab(show: Open) -> None:
@@ -108,8 +109,8 @@ def test_pieces(show: Open) -> None:
     trace = marathi()
     tab = show(page([trace]))
     tab.locator("input[value=units]").check(force=True)
-    assert tab.locator(".name").all_inner_texts() == [piece.text or "end" for piece in trace.target.pieces]
-    assert tab.locator(".head").all_inner_texts() == [piece.text or "end" for piece in trace.source.pieces]
+    assert tab.locator(".name").all_inner_texts() == [piece.text or END for piece in trace.target.pieces]
+    assert tab.locator(".head").all_inner_texts() == [piece.text or END for piece in trace.source.pieces]
     point(tab, 7, 4)
     assert said(tab) == f"वाच looks at read with {told(trace.weights[7, 4])}"
 
@@ -132,7 +133,7 @@ def test_stepping_through_decoding(show: Open) -> None:
     bars = [item.split("\n") for item in tab.locator(".bars li").all_inner_texts()]
     step = trace.steps[7]
     assert bars[0] == ["वाच", f"{100 * step.probability:.1f} %"]
-    assert bars[1:] == [[text or "end", f"{100 * chance:.1f} %"] for text, chance in step.others[:5]]
+    assert bars[1:] == [[text or END, f"{100 * chance:.1f} %"] for text, chance in step.others[:5]]
     tab.keyboard.press(",")
     assert "step 7 of 12" in tab.locator(".player").inner_text()
     tab.keyboard.press("Escape")
@@ -165,10 +166,10 @@ def test_heads_and_layers(show: Open) -> None:
     tab = show(page([trace]))
     point(tab, 0, 0)
     assert said(tab).endswith(at(trace, 0, 0))
-    tab.locator("select[name=layer]").select_option(index=4)
-    tab.locator("select[name=head]").select_option(index=4)
+    tab.locator("select[name=layer]").select_option("3")  # counted from 0, as everywhere
+    tab.locator("select[name=head]").select_option(label="3")
     tab.locator(".name").first.hover()
-    assert said(tab) == "म्हातारा looks at end 1.00"
+    assert said(tab) == f"म्हातारा looks at {END} 1.00"
     tab.locator("input[name=attention][value='1']").check(force=True)
     assert tab.locator(".name").all_inner_texts() == tab.locator(".head").all_inner_texts()
     assert tab.locator(".name").first.inner_text() == "The"
@@ -181,7 +182,7 @@ def test_sentences(show: Open) -> None:
     buttons = tab.locator(".list button")
     assert buttons.count() == 4
     buttons.nth(2).click()
-    assert tab.locator(".head").all_inner_texts() == ["老人", "在", "花园", "里", "看", "报纸", "。", "end"]
+    assert tab.locator(".head").all_inner_texts() == ["老人", "在", "花园", "里", "看", "报纸", "。", END]
     assert tab.locator(".list button[aria-current]").count() == 1
     buttons.nth(3).click()
     assert tab.locator(".pair dd").all_inner_texts() == ["<b>x</b>", "</script><i>y</i>"]
@@ -193,7 +194,11 @@ def test_sentences(show: Open) -> None:
 def test_evidence_beside_the_weights(show: Open) -> None:
     trace = marathi()
     tab = show(page([trace]))
-    tab.locator("select[name=evidence]").select_option("leave one out")
+    assert tab.locator("select[name=evidence] option").all_inner_texts() == [
+        "nothing",
+        *(f"{each.name} · agreement {each.agreement:.2f}" for each in trace.evidence),
+    ]
+    tab.locator("select[name=evidence]").select_option(index=1)
     assert "agreement with the weights 0.63" in tab.locator("figure").nth(1).inner_text()
     point(tab, 1, 2)
     value = trace.evidence[0].values[1, 2]
@@ -215,8 +220,12 @@ def test_candidates_and_the_card(show: Open) -> None:
 
 
 def test_frames_side_by_side(show: Open) -> None:
-    tab = show(f"<!doctype html><meta charset=utf-8><p>A notebook</p>{frame([marathi()])}{frame([chinese()])}")
+    """As in a notebook with two traces: both are shown, and each minds itself."""
+    shown = "".join(trace._repr_html_() for trace in (marathi(), chinese()))
+    tab = show(f"<!doctype html><meta charset=utf-8><p>A notebook</p>{shown}")
     first, second = tab.frames[1:]
+    for inner, text in ((first, MARATHI), (second, "老人在花园里看报纸。")):
+        assert text in inner.locator(".pair").inner_text() and inner.locator(".cell").count() > 0
     second.locator("input[value=links]").check(force=True)
     assert second.locator(".links").count() == 1 and first.locator(".links").count() == 0
     first.locator(".name").first.hover()

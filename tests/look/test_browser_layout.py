@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 import pytest
 
+from regard.look.colours import colour
 from regard.look.page import page
+from regard.look.table import END
 from regard.look.trace import Trace
 from tests.look.browser import Open, at, lit, point, said
 from tests.look.traces import arabic, chinese, into_arabic, many_heads, marathi, square
@@ -24,7 +25,7 @@ def test_right_to_left(show: Open) -> None:
     box = tab.locator(".band.down").bounding_box()
     assert abs(box["x"] - heads[0]) < 2
     point(tab, 0, 0)  # the cell at the far left
-    assert said(tab).startswith("The looks at end with ")
+    assert said(tab).startswith(f"The looks at {END} with ")
     tab.locator(".grid").focus()
     for key in ("Home", "ArrowLeft"):
         tab.keyboard.press(key)
@@ -55,7 +56,8 @@ def test_names_stand_above_their_columns(show: Open) -> None:
 
 
 def test_light_and_dark(show: Open) -> None:
-    tab = show(page([marathi()]), color_scheme="light")
+    trace = marathi()
+    tab = show(page([trace]), color_scheme="light")
     ground = (
         "() => [document.body, document.querySelector('.cell')].map((one) => getComputedStyle(one).backgroundColor)"
     )
@@ -66,20 +68,21 @@ def test_light_and_dark(show: Open) -> None:
     assert brightness(light[0]) > 240 and brightness(dark[0]) < 40
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
-        shades = [brightness(colour) for colour in tab.evaluate("() => getComputedStyle(document.body)") and ramp(tab)]
-        assert shades == sorted(shades, reverse=scheme == "light")
+        tab.wait_for_function(f"() => ({ground})()[0] === {(light if scheme == 'light' else dark)[0]!r}")
+        grounds = tab.locator(".cell").evaluate_all("(all) => all.map((one) => getComputedStyle(one).backgroundColor)")
+        weights = np.rint(trace.by_words()[2].ravel() * 255) / 255
+        top = float(tab.locator(".legend .number").last.inner_text())  # the weight in full strength
+        assert grounds == [rgb(colour(weight / top, scheme == "dark")) for weight in weights]  # as in every other view
 
 
-def ramp(tab: Any) -> list[str]:
-    return str(tab.evaluate("() => getComputedStyle(document.documentElement).getPropertyValue('--ramp')")).split()
+def rgb(shade: str) -> str:
+    """#rrggbb as browsers tell it."""
+    return f"rgb({', '.join(str(int(shade[place : place + 2], 16)) for place in (1, 3, 5))})"
 
 
-def brightness(colour: str) -> float:
-    """Of #rrggbb or rgb(r, g, b), as the eye weighs it."""
-    if colour.startswith("#"):
-        parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-    else:
-        parts = [int(part) for part in colour[4:-1].replace(",", " ").split()]
+def brightness(told: str) -> float:
+    """Of rgb(r, g, b), as the eye weighs it."""
+    parts = [int(part) for part in told[4:-1].split(", ")]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 

@@ -3,7 +3,21 @@
 import numpy as np
 import pytest
 
-from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, Paper, colour, ink, level, luminance
+from regard.look.colours import (
+    DARK,
+    DARK_AGAINST,
+    DARK_PAPER,
+    LEVELS,
+    LIGHT,
+    LIGHT_AGAINST,
+    LIGHT_PAPER,
+    Paper,
+    colour,
+    ink,
+    level,
+    luminance,
+    shades,
+)
 
 # What eyes that lack one kind of cone see, in linear sRGB (Machado, Oliveira and Fernandes 2009, severity 1).
 EYES = {
@@ -70,6 +84,21 @@ def test_paper(paper: Paper, dark: bool) -> None:
     assert min(contrast(paper.ground, paper.text), contrast(paper.ground, paper.faint)) >= 4.5
     assert contrast(paper.ground, paper.link) >= 3
     assert contrast(paper.ground, colour(0, dark)) < 1.2 < contrast(paper.ground, colour(0.2, dark))
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize(("weights", "against"), [(LIGHT, LIGHT_AGAINST), (DARK, DARK_AGAINST)])
+def test_what_speaks_against_is_another_run_from_the_same_nothing(
+    eyes: str, weights: tuple[str, ...], against: tuple[str, ...]
+) -> None:
+    seen = np.array([lightness(np.array(EYES[eyes]) @ linear(shade)) for shade in shades(against)])
+    assert (np.diff(seen) * (seen[-1] - seen[0]) > 0).all() and abs(seen[-1] - seen[0]) > 60
+    assert shades(against)[0] == shades(weights)[0] and not set(shades(against)[1:]) & set(shades(weights))
+    if eyes != "none":  # who sees any hue at all tells the two apart, but for the weakest and the darkest
+        middle = np.array([[linear(shade) for shade in shades(stops)[24:48]] for stops in (weights, against)])
+        one, other = middle @ np.array(EYES[eyes]).T
+        hues = [each / each.sum(1, keepdims=True) for each in (one, other)]
+        assert np.abs(hues[0] - hues[1]).sum(1).min() > 0.3
 
 
 def test_every_weight_has_a_colour() -> None:

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, colour
 from regard.look.history import Moment
 from regard.look.page import frame, history_page, page
+from regard.look.table import BLANK, END
 from regard.look.trace import Attended, Candidate, Evidence, Side, Span, Step, Trace, by_words
 from regard.look.units import by_units, units
 from tests.look.traces import arabic, chinese, many_heads, marathi, moments, plain, side, square
@@ -127,6 +129,18 @@ def test_all_that_a_trace_says_is_there() -> None:
     assert ["languages", "en, mr"] in content["cards"][found["card"]]
     assert [found[name]["direction"] for name in ("source", "target")] == ["ltr", "ltr"]
     assert Reader(page([arabic()])).content["traces"][0][0]["source"]["direction"] == "rtl"
+
+
+def test_signs_and_colours_are_those_of_every_view() -> None:
+    reader = Reader(page([marathi()]))
+    assert (reader.content["end"], reader.content["blank"]) == (END, BLANK)
+    (style,) = reader.texts("style")
+    light, dark = style.split("@media (prefers-color-scheme: dark)")[:2]
+    for text, paper, is_dark in ((light, LIGHT_PAPER, False), (dark, DARK_PAPER, True)):
+        listed = dict(re.findall(r"--(\w+): ([^;]+);", text))
+        assert {name: listed[name] for name in paper._fields} == paper._asdict()
+        assert listed["weights"].split() == [colour(number / LEVELS, is_dark) for number in range(LEVELS + 1)]
+        assert listed["against"].split()[0] == colour(0, is_dark)
 
 
 def test_the_card_in_short_lines() -> None:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from regard.look.table import END, Table, table
 from regard.look.terminal import bar, grid, in_colour
 from regard.look.trace import Span
+from regard.text.boundaries import graphemes
 from tests.look.test_trace import drawn, traced
 
 LATIN = "The old man is reading a newspaper in the garden.", "Le vieil homme lit un journal dans le jardin."
@@ -105,6 +106,24 @@ def test_colours_are_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPa
 def test_columns_run_from_right_to_left_where_the_source_does() -> None:
     (part,) = parts(grid(trace("هو يشرب الشاي", "He drinks tea"), 1000))
     assert part[0].split() == [END, "الشاي", "يشرب", "هو"]
+
+
+@pytest.mark.parametrize("width", [30, 80])
+@pytest.mark.parametrize("word", ["a" * 200, "म्हातारा" * 30, "咖啡" * 60, "👨\u200d👩\u200d👧" * 40])
+def test_words_that_do_not_fit_are_cut(word: str, width: int) -> None:
+    for part in parts(grid(trace(f"{word} is", f"so {word}"), width)):
+        assert all(cell_len(line) <= width for line in part)
+        assert any("…" in line for line in part)
+        for cut in re.findall(r"(\S+)…", "\n".join(part)):
+            assert word.startswith(cut) and "".join(graphemes(word)).startswith("".join(graphemes(cut)))
+
+
+def test_no_text_moves_the_cursor_or_changes_colours() -> None:
+    given = Table(["\x1b[31mred", "a\rb"], ["\x9b2J", "x\ud800"], drawn(2, 2), footnotes=["\x07bell"])
+    found = grid(given, 80)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", found)
+    assert all(seen in found for seen in ("␛[31mred", "a␍b", "␇bell"))
+    assert len({cell_len(line) for line in parts(found)[0]}) == 1
 
 
 def test_footnotes_stand_below() -> None:

@@ -207,6 +207,9 @@ def test_a_single_trace_may_run_over_several_lines(tmp_path: Path) -> None:
     [
         ({"regard_trace": 2}, "expected a trace of format 1, got 2"),
         ({"source": None}, "damaged trace"),
+        ({"source": {"text": "x"}}, "damaged trace: expected 'pieces' in it"),
+        ({"candidates": [{"text": "x", "score": "best", "log_probability": 0}]}, "damaged trace: could not convert"),
+        ({"altered": [{"name": "x", "text": "y"}]}, "expected 'log_probability' in it"),
         ({"attentions": [{"name": "cross", "weights": [[[[1.0]]]]}]}, "expected weights of"),
         ({"attentions": [{"name": "gaze", "weights": [[[[1.0]]]]}]}, "got 'gaze'"),
         ({"attentions": [{"name": "cross", "weights": [1.0]}]}, "in 4 dims, got 1"),
@@ -220,9 +223,21 @@ def test_damaged_files(tmp_path: Path, change: dict[str, object], complaint: str
         read(tmp_path / "trace.json")
 
 
-@pytest.mark.parametrize(("content", "complaint"), [("", "empty"), ("{", "as JSON"), ("[1]", "expected a trace")])
-def test_files_that_hold_no_trace(tmp_path: Path, content: str, complaint: str) -> None:
-    (tmp_path / "trace.json").write_text(content, encoding="utf-8")
+def test_what_other_programs_add_is_ignored(tmp_path: Path) -> None:
+    told = full_trace().as_dict()
+    for each in (told, told["source"], *told["steps"], *told["candidates"], *told["altered"]):
+        each["more"] = 1
+    (tmp_path / "trace.json").write_text(json.dumps(told), encoding="utf-8")
+    (found,) = read(tmp_path / "trace.json")
+    assert found.as_dict() == full_trace().as_dict()
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(b"", "empty"), (b"{", "as JSON"), (b"[1]", "expected a trace"), (b"\xff\xfe", "trace.json: .* UTF-8")],
+)
+def test_files_that_hold_no_trace(tmp_path: Path, content: bytes, complaint: str) -> None:
+    (tmp_path / "trace.json").write_bytes(content)
     with pytest.raises(ValueError, match=complaint):
         read(tmp_path / "trace.json")
 

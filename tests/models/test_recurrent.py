@@ -80,7 +80,7 @@ def test_steps_of_search_are_those_of_training(chosen: RecurrentOptions, seed: i
             found, weights, state = model.step(state, batch.target[:, t : t + 1])
             real = batch.real[:, t]
             torch.testing.assert_close(found[real, 0], logits[real, t])
-            torch.testing.assert_close(weights[real, 0], whole.weights[real, t])
+            torch.testing.assert_close(weights[real, 0, 0, 0], whole.weights[real, t])
 
 
 @some
@@ -113,7 +113,7 @@ def test_hypotheses_are_selected_and_sentences_kept() -> None:
                 target = torch.tensor([batch.target[row, 0].item(), before, 3])
                 output, expected = translated(model, batch.source[row, :n], target)
                 torch.testing.assert_close(found[place, slot], model.logits(output[-1]))
-                torch.testing.assert_close(weights[place, slot, :n], expected[-1])
+                torch.testing.assert_close(weights[place, slot, 0, 0, :n], expected[-1])
 
 
 def _loss(model: Recurrent, batch: Data, sampling: float = 0.0) -> Tensor:

@@ -58,5 +58,5 @@ def check_against_forward(model: Recurrent, source: Tensor, found: Hypothesis, p
     assert END not in found.tokens and min(found.tokens, default=END) >= END
     torch.testing.assert_close(found.log_probability, chances.sum().item(), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(found.score, chances.sum().item() / len(tokens) ** penalty, rtol=1e-4, atol=1e-4)
-    assert found.weights.shape == weights.shape
-    torch.testing.assert_close(torch.from_numpy(found.weights), weights.float())
+    assert found.weights.shape == (1, 1, *weights.shape)
+    torch.testing.assert_close(torch.from_numpy(found.weights[0, 0]), weights.float())

@@ -180,7 +180,7 @@ def test_nothing_is_longer_than_the_cap() -> None:
     for n, some in zip((5, 2), beam(model, source, lengths, Length(2, 1), width=3, best=3), strict=True):
         assert [len(each.tokens) for each in some] == [2 * n + 1] * 3
         assert not any(each.finished for each in some)
-        assert all(each.weights.shape == (2 * n + 1, n) for each in some)
+        assert all(each.weights.shape == (1, 1, 2 * n + 1, n) for each in some)
 
 
 def test_ended_hypotheses_come_before_those_cut_off() -> None:
@@ -196,5 +196,5 @@ def test_weights_add_up_to_1() -> None:
     source, lengths = sources(5, 2)
     for n, some in zip((5, 2), beam(model, source, lengths, Length(1, 2), width=3, best=3), strict=True):
         for each in some:
-            assert each.weights.shape == (len(each.tokens) + each.finished, n)
-            torch.testing.assert_close(torch.from_numpy(each.weights.sum(1)), torch.ones(len(each.weights)))
+            assert each.weights.shape == (1, 1, len(each.tokens) + each.finished, n)
+            torch.testing.assert_close(torch.from_numpy(each.weights.sum(-1)), torch.ones(each.weights.shape[:-1]))

@@ -21,7 +21,7 @@ def test_it_is_the_forward_pass(shape: int) -> None:
     for row, found in enumerate(forced(model, source, lengths, targets, among=3)):
         chances, weights = by_forward(model, source[row, : lengths[row]], targets[row])
         torch.testing.assert_close(torch.from_numpy(found.log_probabilities), chances.float())
-        torch.testing.assert_close(torch.from_numpy(found.weights), weights.float())
+        torch.testing.assert_close(torch.from_numpy(found.weights[0, 0]), weights.float())
 
 
 def test_the_likeliest_are_those_of_the_forward_pass() -> None:
@@ -39,9 +39,9 @@ def test_the_likeliest_are_those_of_the_forward_pass() -> None:
 def test_nothing_to_say() -> None:
     model = translator(12)
     source, lengths = sources(4, 4)
-    assert [len(found.weights) for found in forced(model, source, lengths, [[], []])] == [0, 0]
+    assert [found.weights.shape[2] for found in forced(model, source, lengths, [[], []])] == [0, 0]
     one, other = forced(model, source, lengths, [[], [END]])
-    assert one.weights.shape == (0, 4) and other.weights.shape == (1, 4)
+    assert one.weights.shape == (1, 1, 0, 4) and other.weights.shape == (1, 1, 1, 4)
 
 
 @pytest.mark.parametrize(("precision", "near"), [(None, 1e-5), (torch.bfloat16, 2e-2)], ids=["fp32", "bf16"])

@@ -16,13 +16,13 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.scoring import score
+from regard.scoring import group, score
 from regard.text.batches import Batch, arrange
 from regard.text.pairs import read_pairs
 from regard.text.split import split
 from regard.training.loss import smoothed_loss
 from regard.training.recipe import Recipe, read_recipe
-from regard.training.setup import set_up
+from regard.training.translating import Translating
 from regard.training.validation import translate_all
 from tests.training import toy
 
@@ -97,7 +97,7 @@ def one_update_and_a_translation(paths: list[Path], recipe: Recipe, seed: int) -
     corpus = read_pairs(paths)
     assert len(corpus.pairs) + sum(map(len, corpus.skipped.values())) == corpus.lines
     train, dev = split(corpus.pairs)
-    setup = set_up(train, dev, recipe, seed)
+    setup = Translating.of(train, dev, recipe, seed)
     for vocabulary, texts in (
         (setup.vocabularies.source, [pair.source for pair in corpus.pairs]),
         (setup.vocabularies.target, [pair.target for pair in corpus.pairs]),
@@ -119,10 +119,11 @@ def one_update_and_a_translation(paths: list[Path], recipe: Recipe, seed: int) -
     assert all(bool(x.grad.isfinite().all()) for x in setup.model.parameters() if x.grad is not None)
     setup.model.eval()
     limit = replace(setup.limit, most=STEPS)
-    found = translate_all(setup.model, setup.vocabularies, limit, setup.sources, torch.device("cpu"))
-    assert len(found) == len(setup.sources) == len(setup.references)
+    sources, references = group(dev)
+    found = translate_all(setup.model, setup.vocabularies, limit, sources, torch.device("cpu"))
+    assert len(found) == len(sources) == len(references)
     texts = [setup.vocabularies.target.decode(hypothesis.tokens) for hypothesis in found]
-    scores = score(texts, setup.references)
+    scores = score(texts, references)
     assert all(0 <= value < float("inf") for value in (scores.bleu, scores.chrf, scores.ter, scores.exact))
 
 

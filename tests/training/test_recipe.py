@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from regard.training.recipe import RECIPES, Recipe, from_toml, read_recipe, to_toml
-from regard.training.setup import set_up
+from regard.training.recipe import RECIPES, Recipe, from_toml, read_recipe, suited, to_toml
+from regard.training.translating import Translating
 from tests.training import toy
 
-SECTIONS = [item.name for item in dataclasses.fields(Recipe) if item.name != "name"]
+SMALL = {
+    "rnn": {"model.embedding": 8, "model.encoder": 4, "model.decoder": 8, "model.attention": 8},
+    "transformer": {"model.width": 8, "model.heads": 2, "model.feedforward": 8, "encoder.kv_heads": 1},
+}
 
 
-def every_key() -> list[tuple[str, Any]]:
+def every_key(part: Any, above: str = "") -> list[tuple[str, Any]]:
     """("training.epochs", its type), … of the whole tree."""
-    return [
-        (f"{section}.{key}", kind)
-        for section in SECTIONS
-        for key, kind in typing.get_type_hints(type(getattr(Recipe(), section))).items()
-    ]
+    found = []
+    for key, kind in typing.get_type_hints(type(part)).items():
+        if dataclasses.is_dataclass(getattr(part, key)):
+            found += every_key(getattr(part, key), f"{above}{key}.")
+        elif key not in ("name", "kind"):
+            found.append((above + key, kind))
+    return found
 
 
 def value_at(recipe: Recipe, key: str) -> Any:
-    section, name = key.split(".")
-    return getattr(getattr(recipe, section), name)
+    return functools.reduce(getattr, key.split("."), recipe)
 
 
 def another(recipe: Recipe, key: str, kind: Any) -> Any:
@@ -35,7 +40,32 @@ def another(recipe: Recipe, key: str, kind: Any) -> Any:
     if typing.get_origin(kind) is Literal:
         return next(choice for choice in typing.get_args(kind) if choice != value_at(recipe, key))
     kind = next((option for option in typing.get_args(kind) if option is not type(None)), kind)
-    return {int: 3, float: 0.25, bool: not value_at(recipe, key), str: "window(3)"}[kind]
+    text = "rnn + attention" if key == "model.states" else "window(3)"
+    return {int: 3, float: 0.25, bool: not value_at(recipe, key), str: text}[kind]
+
+
+def test_a_shorter_way_to_say_where_a_transformer_looks() -> None:
+    text = "per_head(window(8), window(8), strided(4), full)"
+    recipe = read_recipe("transformer", {"encoder.pattern": text})
+    assert recipe == read_recipe("transformer", {"model.encoder.pattern": text})
+    assert value_at(recipe, "model.encoder.pattern") == text
+    with pytest.raises(ValueError, match=r"unknown key 'encoder\.pattern'"):
+        read_recipe("rnn", {"encoder.pattern": text})
+
+
+def test_with_no_recipe_the_settings_may_decide() -> None:
+    assert suited(10, {"model.cell": "lstm"}).model.kind == "rnn"
+    assert suited(10, {"model.norm": "post"}).model.kind == "transformer"
+    with pytest.raises(ValueError, match=r"unknown key 'model\.cel'"):
+        suited(10, {"model.cel": "lstm"})
+
+
+def test_the_kind_of_model_decides_what_can_be_set() -> None:
+    recipe = read_recipe("rnn", {"model.kind": "transformer", "model.heads": 2})
+    assert recipe.model.kind == "transformer" and value_at(recipe, "model.heads") == 2
+    assert from_toml('[model]\nheads = 2\nkind = "transformer"\n') == recipe
+    with pytest.raises(ValueError, match=r"model\.kind: expected 'rnn' or 'transformer'"):
+        read_recipe("rnn", {"model.kind": "transfomer"})
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -43,22 +73,23 @@ def test_a_recipe_comes_back_from_toml(name: str) -> None:
     assert from_toml(to_toml(RECIPES[name])) == RECIPES[name]
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", [name for name in RECIPES if RECIPES[name].model.kind in SMALL])
 def test_what_is_fitted_leaves_nothing_open_and_comes_back(name: str) -> None:
-    settings = {"model.embedding": 8, "model.encoder": 4, "model.decoder": 8, "model.attention": 8}
+    settings: dict[str, Any] = dict(SMALL[RECIPES[name].model.kind])
     if name == "article":
         settings["vocabulary.size"] = 50  # words: None keeps all, which is not open
-    recipe = set_up(toy.pairs(64), toy.pairs()[64:], read_recipe(name, settings), 1).recipe
+    recipe = Translating.of(toy.pairs(64), toy.pairs()[64:], read_recipe(name, settings), 1).recipe
     given = RECIPES[name].training.batch_sentences
-    left_open = {key for key, _ in every_key() if value_at(recipe, key) is None}
+    left_open = {key for key, _ in every_key(recipe) if value_at(recipe, key) is None}
+    left_open = {key for key in left_open if not key.endswith("kv_heads")}  # None: as many as heads
     assert left_open == (set() if given else {"training.batch_sentences"})  # as many as fit into batch_tokens
     assert from_toml(to_toml(recipe)) == recipe
-    assert set_up(toy.pairs(64), toy.pairs()[64:], recipe, 1).recipe == recipe
+    assert Translating.of(toy.pairs(64), toy.pairs()[64:], recipe, 1).recipe == recipe
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_value_can_be_set_and_survives_toml(name: str) -> None:
-    for key, kind in every_key():
+    for key, kind in every_key(RECIPES[name]):
         value = another(RECIPES[name], key, kind)
         recipe = read_recipe(name, {key: value})
         assert value_at(recipe, key) == value
@@ -152,7 +183,7 @@ def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_key(key: str, v
 def test_a_value_out_of_its_range_is_refused_before_training(key: str, value: Any) -> None:
     """When the recipe is read, or when the model is built: in words, and not after hours of training."""
     with pytest.raises(ValueError, match=r"expected|needs|unknown|must") as error:
-        set_up(toy.pairs(20), toy.pairs(5), read_recipe("rnn", toy.TINY | {key: value}), 1)
+        Translating.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", toy.TINY | {key: value}), 1)
     assert "\n" not in str(error.value) and key.split(".")[1].split("_")[0] in str(error.value)
 
 
@@ -175,14 +206,14 @@ def test_a_damaged_file_is_one_clear_error(text: str) -> None:
 
 
 def test_an_unknown_recipe_names_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"recipe: expected rnn, article or a \.toml file, got 'artcle'; did you mean"):
+    with pytest.raises(ValueError, match=r"recipe: expected rnn, .* or a \.toml file, got 'artcle'; did you mean"):
         read_recipe("artcle")
 
 
 def test_both_sides_share_a_vocabulary_if_they_share_their_letters() -> None:
     settings = toy.TINY | {"vocabulary.size": 50}
-    apart = set_up(toy.pairs(20), toy.pairs(5), read_recipe("rnn", settings), 1)
+    apart = Translating.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", settings), 1)
     assert not apart.recipe.vocabulary.joint and not apart.vocabularies.joint
     alike = [dataclasses.replace(pair, target=pair.source.replace("The", "Le")) for pair in toy.pairs(20)]
-    together = set_up(alike, alike, read_recipe("rnn", settings), 1)
+    together = Translating.of(alike, alike, read_recipe("rnn", settings), 1)
     assert together.recipe.vocabulary.joint and together.vocabularies.joint

@@ -17,8 +17,9 @@ import torch
 import regard
 from regard.text.pairs import read_pairs
 from regard.training import loop as loops
+from regard.training import translating
+from regard.training.task import Validation
 from regard.training.train import train
-from regard.training.validation import Validation
 from regard.translator import Translator
 from tests.training import toy
 
@@ -268,14 +269,14 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(
     since: int, validations: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model that is kept is one from before, if need be the one that has learned nothing yet."""
-    real, calls = loops.smoothed_loss, [0]
+    real, calls = translating.smoothed_loss, [0]
 
     def broken(*given: Any) -> tuple[torch.Tensor, torch.Tensor]:
         calls[0] += 1
         loss, each = real(*given)
         return (loss * math.nan, each) if calls[0] >= since else (loss, each)
 
-    monkeypatch.setattr(loops, "smoothed_loss", broken)
+    monkeypatch.setattr(translating, "smoothed_loss", broken)
     screen = toy.Watcher()
     settings = {"training.epochs": 6, "training.validations": validations, "training.average": 0.9}
     small(tmp_path / "m", settings=settings, screen=screen)
@@ -323,8 +324,9 @@ def test_a_run_by_the_clock_keeps_to_its_time(tmp_path: Path) -> None:
     assert 0.5 * minutes * 60 < taken < 1.3 * minutes * 60 + 1
     usable(tmp_path / "m")
     entries = toy.log(tmp_path / "m")
-    (plan,) = (entry for entry in entries if entry["kind"] == "plan")
-    assert plan["updates"] > 24 and toy.end(tmp_path / "m")["best_update"] > 0
+    first, settled = (entry for entry in entries if entry["kind"] == "plan")
+    assert not first["settled"] and settled["settled"]
+    assert settled["updates"] > 24 and toy.end(tmp_path / "m")["best_update"] > 0
 
 
 def test_no_time_at_all_still_leaves_a_model(tmp_path: Path) -> None:
@@ -373,7 +375,7 @@ def test_the_seconds_of_a_validation_are_those_of_its_moment(tmp_path: Path) -> 
 
 def falling_scores(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
     left = iter(scores)
-    monkeypatch.setattr(loops, "validate", lambda *given: Validation(next(left), 0.0, "s", "t", "r", False, []))
+    monkeypatch.setattr(translating, "validate", lambda *given: Validation(next(left), "", "s"))
 
 
 def test_the_best_model_is_kept_and_patience_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

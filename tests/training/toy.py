@@ -50,6 +50,19 @@ LEARNS: dict[str, Any] = TINY | {
 }
 """enough to translate some of dev"""
 
+ATTENDS: dict[str, Any] = {key: value for key, value in LEARNS.items() if not key.startswith("model.")} | {
+    "model.width": 32,
+    "model.heads": 2,
+    "model.feedforward": 64,
+    "model.encoder_layers": 2,
+    "model.decoder_layers": 2,
+    "model.dropout": 0.0,
+    "training.epochs": 30,
+    "training.learning_rate": 0.01,
+}
+"""the same for a Transformer"""
+RECIPES = {"rnn": LEARNS, "transformer": ATTENDS}
+
 
 class Watcher:
     """A screen that keeps what it is told, and may break off the run."""

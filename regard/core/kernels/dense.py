@@ -2,6 +2,7 @@
 
 Three things it does not do by itself: its `is_causal` is aligned to the top left, which is ours at position 0 only; a
 row with nothing to look at may come out as NaN; masked padding may hold NaN (the request has zeroed that already).
+Where there are only a few pairs, the weights are formed instead (formed.py), which takes less time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from regard.core.kernels.formed import few, formed
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Softmax
 from regard.core.patterns import Causal, Full
@@ -43,6 +45,8 @@ class Dense:
         return None
 
     def run(self, request: Request) -> Result:
+        if few(request):
+            return formed(request)
         terms = request.terms
         assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
         temperature = request.normalizer.temperature

@@ -18,7 +18,7 @@ from itertools import product
 
 from regard.core import spans as runs
 from regard.core.kernels.masks import Masks
-from regard.core.patterns import Both, Dilated, Either, Full, Pattern, Strided, Window, both, either
+from regard.core.patterns import Both, Either, Pattern, Window, both, either
 from regard.core.spans import Span, Spans
 
 ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
@@ -76,7 +76,7 @@ def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: 
         return (_part(pattern, None, 1, queries, keys, position),)
     reach = max(position + queries, keys)
     # A stride beyond the sequence leaves only i = j.
-    terms = [term if term.step < reach else both(_unstrided(term), Window(0)) for term in _terms(pattern)]
+    terms = [term if term.step < reach else both(term.unstrided, Window(0)) for term in _terms(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
     parts: list[Part] = []
@@ -85,7 +85,7 @@ def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: 
         covered = _joined(plain)
         parts.append(_part(covered, None, 1, queries, keys, position))
     for term in strided:
-        parts.append(_part(_unstrided(term), covered, term.step, queries, keys, position))
+        parts.append(_part(term.unstrided, covered, term.step, queries, keys, position))
         covered = term if covered is None else either(covered, term)
     return tuple(parts)
 
@@ -115,17 +115,6 @@ def _joined(terms: list[Pattern]) -> Pattern:
     for term in terms[1:]:
         result = either(result, term)
     return result
-
-
-def _unstrided(term: Pattern) -> Pattern:
-    """What is left of a term to be asked once i and j are known to be in the same class."""
-    if isinstance(term, Strided):
-        return Full()
-    if isinstance(term, Dilated):
-        return term.window
-    if isinstance(term, Both):
-        return _intersected(tuple(_unstrided(inner) for inner in term.patterns))
-    return term
 
 
 def _part(pattern: Pattern, without: Pattern | None, step: int, queries: int, keys: int, position: int) -> Part:

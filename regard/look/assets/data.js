@@ -6,13 +6,15 @@ const learning = data.moments !== null;
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const range = (count) => Array.from({ length: count }, (_, index) => index);
 const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : "–");
+/** Digits for weights of a picture: where all of them are small, two would tell nothing. */
+const digits = ({ top }) => (top < 0.05 ? 4 : 2);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /** A side by its words or its units (pieces, but no cut within a character): names beside rows or above columns. */
 function named(side, level) {
   const texts = level === "words" ? side.words : side.units.map(([, text]) => text);
   const end = side.ended ? texts.length - 1 : -1;
-  const names = texts.map((text, index) => text || (index === end ? "end" : "·"));
+  const names = texts.map((text, index) => text.trim() || (index === end ? data.end : data.blank));
   return { side, names, end, direction: side.direction, language: side.language };
 }
 
@@ -39,12 +41,13 @@ function weighed(trace, { attention, layer, head, level }) {
   }
   let most = 0;
   for (let place = 0; place < values.length; place += 1) {
-    values[place] /= 255 * layers.length * heads.length;
+    values[place] *= found.top / (255 * layers.length * heads.length);
     most = Math.max(most, values[place]);
   }
   /* Long sentences spread their weights thin: the darkest colour is then less than 1, and the legend says so. In a
      history it must mean the same at all times. */
-  const top = learning ? 1 : Math.max(0.05, Math.ceil(most * 10 - 0.001) / 10);
+  const alone = rows.names.length === 1; /* one answer about a whole text: each word has little */
+  const top = learning ? 1 : alone ? most || 1 : Math.max(0.05, Math.ceil(most * 10 - 0.001) / 10);
   return picture(rows, columns, values, { low: 0, top, level });
 }
 
@@ -62,5 +65,5 @@ function strongest(shown, { row, column }, count) {
   const values = column < 0
     ? range(shown.width).map((index) => [index, shown.at(row, index)])
     : range(shown.height).map((index) => [index, shown.at(index, column)]);
-  return values.sort((one, other) => other[1] - one[1]).slice(0, count).filter(([, value]) => value >= 0.005);
+  return values.sort((one, other) => other[1] - one[1]).slice(0, count).filter(([, value]) => value >= 0.005 * shown.top);
 }

@@ -22,7 +22,7 @@ function fill(element, properties, children) {
 /** A word or piece, in its own direction and language. */
 function lettering(named, index, tag = "span") {
   const kind = index === named.end ? "end" : null;
-  const manner = kind ? { dir: "ltr", lang: "en" } : { dir: named.direction, lang: named.language };
+  const manner = kind ? { dir: "ltr", title: "end" } : { dir: named.direction, lang: named.language };
   return make(tag, { class: kind, ...manner }, named.names[index]);
 }
 
@@ -36,30 +36,24 @@ function lengths(names, size, weight = 400) {
 /** How high a picture may be before it scrolls. */
 const tallest = () => (window.parent !== window ? 640 : Math.max(420, 0.82 * window.innerHeight));
 
-/** 256 steps between the colours of a CSS variable. */
-function ramp(name) {
-  const stops = getComputedStyle(document.documentElement).getPropertyValue(name).trim().split(/\s+/);
-  const parts = stops.map((stop) => [1, 3, 5].map((place) => parseInt(stop.slice(place, place + 2), 16)));
-  return range(256).map((step) => {
-    const place = (step / 255) * (parts.length - 1);
-    const first = Math.min(Math.floor(place), parts.length - 2);
-    return parts[first].map((part, index) => Math.round(part + (parts[first + 1][index] - part) * (place - first)));
-  });
-}
+/** The shades that a CSS variable lists, from nothing to the top. */
+const listed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim().split(/\s+/);
 
 let ramps = null;
 
 /** [red, green, blue] of a value on a scale from −top over 0 to top. */
 function mixed(value, top) {
-  ramps ??= { for: ramp("--ramp"), against: ramp("--against") };
-  return (value < 0 ? ramps.against : ramps.for)[clamp(Math.round((Math.abs(value) / top) * 255), 0, 255)];
+  const parts = (shade) => [1, 3, 5].map((place) => parseInt(shade.slice(place, place + 2), 16));
+  ramps ??= { for: listed("--weights").map(parts), against: listed("--against").map(parts) };
+  const shades = value < 0 ? ramps.against : ramps.for;
+  return shades[Math.round(clamp(Math.abs(value) / top, 0, 1) * (shades.length - 1))];
 }
 
 function colour(value, top) {
   const parts = mixed(value, top);
   const [red, green, blue] = parts.map((part) => (part / 255) ** 2.2);
   const light = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return { fill: `rgb(${parts.join(" ")})`, ink: light > 0.2 ? "#10151b" : "#ffffff" };
+  return { fill: `rgb(${parts.join(" ")})`, ink: light > 0.18 ? "#10151b" : "#ffffff" };
 }
 
 /** Colour an element by a value. Next to nothing takes the colour away. */
@@ -73,12 +67,9 @@ function tint(element, value, top) {
 }
 
 function legend(shown) {
-  const names = shown.low < 0 ? ["--against", "--ramp"] : ["--ramp"];
-  const style = getComputedStyle(document.documentElement);
-  const stops = names.map((name) => style.getPropertyValue(name).trim().split(/\s+/));
-  if (shown.low < 0) stops[0].reverse();
+  const stops = shown.low < 0 ? [listed("--against").reverse(), listed("--weights")] : [listed("--weights")];
   return make("div", { class: "legend", "aria-hidden": "true" },
     make("span", { class: "number" }, number(shown.low, shown.low ? 2 : 0)),
     make("i", { style: { "--stops": stops.flat().join(", ") } }),
-    make("span", { class: "number" }, number(shown.top, shown.top === 1 ? 0 : 2)));
+    make("span", { class: "number" }, number(shown.top, shown.top === 1 ? 0 : digits(shown))));
 }

@@ -31,8 +31,10 @@ function point(focus) {
   if (!same) light();
 }
 
-/** What is pointed at; else the row of the step. */
+/** What is pointed at; else the row of the step, or the only one there is. */
 function focused() {
+  const alone = attended()?.rows === "target" && current().target.units.length === 1;
+  if (!state.pointed && alone) return { row: 0, column: -1 };
   if (state.pointed || state.step === null || attended()?.rows !== "target") return state.pointed;
   return { row: state.level === "words" ? current().target.groups[state.step - 1] : state.step - 1, column: -1 };
 }
@@ -89,7 +91,7 @@ function renderChoices() {
   const held = document.activeElement?.name;
   const trace = current();
   const found = attended();
-  const mean = (count, name) => [[-1, "mean"], ...range(count).map((index) => [index, `${name}${index + 1}`])];
+  const mean = (count) => [[-1, "mean"], ...range(count).map((index) => [index, String(index)])];
   const kinds = [["grid", "Grid"], ["links", "Links"]];
   const choices = [makeChoice("", "view", kinds, state.view, (view) => choose({ view }))];
   const add = (there, ...rest) => there && choices.push(makeChoice(...rest));
@@ -97,11 +99,11 @@ function renderChoices() {
   add(trace.attentions.length > 1, "Attention", "attention",
     trace.attentions.map(({ name }, index) => [index, NAMES[name]]), state.attention,
     (attention) => choose({ attention, layer: -1, head: -1 }));
-  add(found?.layers > 1, "Layer", "layer", mean(found?.layers, ""), state.layer, (layer) => choose({ layer }));
-  add(found?.heads > 1, "Head", "head", mean(found?.heads, ""), state.head, (head) => choose({ head }));
+  add(found?.layers > 1, "Layer", "layer", mean(found?.layers), state.layer, (layer) => choose({ layer }));
+  add(found?.heads > 1, "Head", "head", mean(found?.heads), state.head, (head) => choose({ head }));
+  const others = trace.evidence.map(({ name, agreement }, index) => [index, `${name} · agreement ${number(agreement)}`]);
   add(trace.evidence.length > 0 && looksAcross(), "Compare with", "evidence",
-    [[-1, "nothing"], ...trace.evidence.map(({ name }, index) => [index, name])], state.evidence,
-    (evidence) => choose({ evidence }));
+    [[-1, "nothing"], ...others], state.evidence, (evidence) => choose({ evidence }));
   slots.choices.replaceChildren(...choices);
   if (held) slots.choices.querySelector(`select[name="${held}"], input[name="${held}"]:checked`)?.focus();
 }

@@ -35,11 +35,12 @@ function makeChoice(what, name, options, value, change) {
 
 function makeCandidates(trace) {
   if (!trace.candidates.length) return null;
-  const head = ["Answers the search found", "score", "log p"].map((name) => make("th", { scope: "col" }, name));
+  const title = learning ? "What it had to say" : "Answers the search found";
+  const head = [title, "score", "log p"].map((name) => make("th", { scope: "col" }, name));
   const rows = trace.candidates.map(([text, score, chance]) => make("tr", {},
     make("td", { dir: trace.target.direction, lang: trace.target.language }, text),
     make("td", { class: "number" }, number(score, 3)), make("td", { class: "number" }, number(chance, 2))));
-  return make("section", { "aria-label": "Answers the search found" },
+  return make("section", { "aria-label": title },
     make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
 }
 
@@ -47,7 +48,8 @@ function makeCandidates(trace) {
 function makeAltered(trace) {
   if (!trace.altered.length) return null;
   const titles = ["What it says without its attention", "", "log p"];
-  const head = titles.map((name) => make("th", { scope: "col" }, name));
+  const head = titles.map((name) =>
+    make("th", { scope: "col", title: name === "log p" ? "of the answer shown here" : null }, name));
   const rows = trace.altered.map(([name, text, chance]) => make("tr", {},
     make("td", { dir: trace.target.direction, lang: trace.target.language }, text),
     make("td", { class: "way" }, name), make("td", { class: "number" }, number(chance, 2))));

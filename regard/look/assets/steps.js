@@ -74,7 +74,7 @@ function makeSteps(trace, change) {
 
   function bar(text, chance, chosen) {
     const { direction, language } = trace.target;
-    const side = { names: [text || "end"], end: text ? -1 : 0, direction, language };
+    const side = { names: [text || data.end], end: text ? -1 : 0, direction, language };
     return make("li", { class: chosen ? "chosen" : null },
       make("span", {}, lettering(side, 0)), make("i", { style: { "--chance": chance ?? 0 } }),
       make("span", { class: "number" }, chance === null ? "–" : `${number(100 * chance, 1)} %`));

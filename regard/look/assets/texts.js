@@ -24,7 +24,9 @@ function makePair(trace, level, point) {
     return [make("dt", {}, (key === "source" ? "Source" : "Target") + name), text];
   };
   const long = trace.source.units.length + trace.target.units.length > 90;
-  const element = make("dl", { class: `pair${long ? " long" : ""}` }, line("source"), line("target"));
+  /* One answer about a text: the text itself is the picture, and is shown as a whole. */
+  const kind = !long ? "pair" : trace.target.units.length === 1 ? "pair whole" : "pair long";
+  const element = make("dl", { class: kind }, line("source"), line("target"));
 
   function light(shown, rows, columns, focus) {
     const { row, column } = focus ?? { row: -1, column: -1 };
@@ -52,13 +54,14 @@ function makePair(trace, level, point) {
 /** One line: who looks at whom, and how much. */
 function sayIt(element, shown, focus, beside) {
   const { row, column } = focus ?? { row: -1, column: -1 };
-  const pill = (word, value) => make("span", { class: "pill" }, word, make("span", { class: "number" }, number(value)));
+  const told = (value) => make("span", { class: "number" }, number(value, digits(shown)));
+  const pill = (word, value) => make("span", { class: "pill" }, word, told(value));
   const quiet = (text) => make("span", { class: "quiet" }, text);
   if (row >= 0 && column >= 0) {
     const more = beside ? [quiet(beside.name), make("span", { class: "number" }, number(beside.value))] : [];
     element.replaceChildren(
       lettering(shown.rows, row, "strong"), quiet("looks at"), lettering(shown.columns, column, "strong"),
-      quiet("with"), make("span", { class: "number" }, number(shown.at(row, column))), ...more);
+      quiet("with"), told(shown.at(row, column)), ...more);
   } else if (row >= 0) {
     const pills = strongest(shown, focus, 5).map(([index, value]) => pill(lettering(shown.columns, index), value));
     element.replaceChildren(lettering(shown.rows, row, "strong"), quiet("looks at"), ...pills);

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
+from regard.core.kernels import formed
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads
@@ -94,8 +95,11 @@ def check_top(kernel: Kernel, case: Case, weights: Tensor) -> None:
 
 @given(cases(SOFT))
 @many
-def test_dense(case: Case) -> None:
-    check(Dense(), case)
+@pytest.mark.parametrize("pairs", [0, 1 << 20], ids=["by torch", "formed"])
+def test_dense(pairs: int, case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formed, "PAIRS", pairs)
+        check(Dense(), case)
 
 
 @given(cases(FAMILY))

@@ -1,0 +1,87 @@
+"""`regard classify`: a label for every line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from regard.commands.translate import Input, Look, Out, Test, Texts
+
+if TYPE_CHECKING:
+    from regard.labelling import Labelling
+
+
+def classify(
+    model: Annotated[Path, typer.Argument(help="The folder of a classifier.")],
+    text: Texts = None,
+    input_: Input = None,
+    output: Out = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", "-p", help="Of all labels, the likeliest first, as label TAB share …")
+    ] = False,
+    calibrated: Annotated[
+        bool, typer.Option("--calibrated", help="Probabilities as the dev part of training corrects them.")
+    ] = False,
+    look: Look = None,
+    view: Annotated[str | None, typer.Option(help="Of a picture: text, grid or links. Default: text.")] = None,
+    evidence: Test = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
+    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notices.")] = False,
+) -> None:
+    """Label texts, a file or standard input; results on standard output, all else on standard error."""
+    import torch
+
+    from regard.classifier import load
+    from regard.commands.input import chunks
+    from regard.commands.looking import Looking
+    from regard.commands.output import Output
+    from regard.commands.screen import complain
+    from regard.evidence.of_label import examined_label
+
+    given, looking = chunks(text, input_), Looking(look, view, evidence)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    classifier = load(model, device, precision)  # type: ignore[arg-type]
+    write = _writer(json_, probabilities)
+    with Output(output) as out:
+        for lines in given:
+            for answer in classifier.answers(lines, calibrated, details=looking.wanted):
+                write(answer, out)
+                if answer.trace is not None and answer.text:
+                    looking.show([answer.trace], lambda trace: examined_label(classifier, trace), out)
+            out.flush()
+    for notice in looking.finish():
+        if not quiet:
+            complain(notice)
+
+
+def _writer(as_json: bool, probabilities: bool) -> Callable[[Labelling, TextIO], None]:
+    if as_json:
+        return _write_json
+    return _write_probabilities if probabilities else _write_label
+
+
+def _write_label(answer: Labelling, out: TextIO) -> None:
+    """An empty line for an empty one."""
+    print(answer.label if answer.text else "", file=out)
+
+
+def _write_probabilities(answer: Labelling, out: TextIO) -> None:
+    ranked = [f"{label}\t{share:.4f}" for label, share in answer.probabilities.items()]
+    print("\t".join(ranked) if answer.text else "", file=out)
+
+
+def _write_json(answer: Labelling, out: TextIO) -> None:
+    told = {
+        "text": answer.text,
+        "label": answer.label if answer.text else None,
+        "probabilities": {label: round(share, 6) for label, share in answer.probabilities.items()},
+    }
+    print(json.dumps(told, ensure_ascii=False), file=out)

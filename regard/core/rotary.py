@@ -1,0 +1,36 @@
+"""Rotary positions (Su et al. 2021): queries and keys are turned by an angle that grows with their position.
+
+    (x_a, x_b) → (x_a cos iθ_a − x_b sin iθ_a,  x_b cos iθ_a + x_a sin iθ_a),      b = a + d/2,  θ_a = 10000^(−2a/d)
+
+The product of a query at i and a key at j then depends on their contents and on i − j alone.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+BASE = 10000.0
+
+
+def rotate(states: Tensor, position: int = 0) -> Tensor:
+    """states [..., N, d], the first of them at `position`; d is even."""
+    if states.shape[-1] % 2:
+        raise ValueError(f"rotary: expected an even number of features a head, got {states.shape[-1]}")
+    cosines, sines = (
+        table[position:] for table in _angles(position + states.shape[-2], states.shape[-1], states.device)
+    )
+    first, second = states.float().chunk(2, -1)
+    turned = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
+    return turned.to(states.dtype)
+
+
+@lru_cache(maxsize=64)
+def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """(cosines, sines) [count, d/2]"""
+    with torch.inference_mode(False):
+        speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64) / features)
+        angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds
+        return angles.cos().float().to(device), angles.sin().float().to(device)

@@ -1,0 +1,325 @@
+"""The Transformer (Vaswani et al. 2017): encoder and decoder of attention alone, with any score and any pattern.
+
+    encoder   x ← embedding √D + position;   each block: self-attention, feed-forward
+    decoder   y ← embedding √D + position;   each block: self-attention to what was said, attention to x, feed-forward
+    output    p(y_t) = softmax(E o_t)
+
+B sentences, S source positions, T target positions, k hypotheses a sentence, D features, L layers, H heads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.checks import choices, whole_number
+from regard.core.multihead import MultiHeadMemory
+from regard.core.patterns import Full
+from regard.models.decoded import Decoded
+from regard.models.dropout import Dropout
+from regard.models.layers import DecoderBlock, EncoderBlock, Looking, Shape
+from regard.models.positions import Kind, Positions, alibi
+from regard.models.tying import Tie, tie
+
+
+@dataclass(frozen=True)
+class TransformerOptions:
+    """What can be chosen."""
+
+    kind: Literal["transformer"] = "transformer"
+    width: int = 256
+    heads: int = 4
+    feedforward: int = 1024
+    encoder_layers: int = 3
+    decoder_layers: int = 3
+    norm: Literal["pre", "post"] = "pre"
+    activation: Literal["relu", "gelu"] = "relu"
+    positions: Kind = "sinusoidal"
+    longest: int = 512
+    """how many positions are learned, if they are"""
+    tie: Tie = "target"
+    """the output layer is the target embedding; with "all" the source embedding too"""
+    dropout: float = 0.3
+    attention_dropout: float = 0.0
+    """the share of weights that are dropped"""
+    encoder: Looking = field(default_factory=Looking)
+    """how the source looks at itself"""
+    decoder: Looking = field(default_factory=Looking)
+    """how the target looks at what was said before: the pattern, and not ahead"""
+    cross: Looking = field(default_factory=Looking)
+    """how the target looks at the source"""
+
+    def __post_init__(self) -> None:
+        for name in ("encoder_layers", "decoder_layers", "longest"):
+            whole_number("model", name, getattr(self, name), least=1)
+        choices("model", self)
+        assert self.shape  # which checks the rest
+
+    @property
+    def shape(self) -> Shape:
+        """What all blocks share."""
+        rotary = self.positions == "rotary"
+        shared = (self.width, self.heads, self.feedforward, self.norm, self.activation)
+        return Shape(*shared, rotary, self.dropout, self.attention_dropout)
+
+
+class Encoding(Protocol):
+    """What turns a source into states: of text the encoder below, of pictures another."""
+
+    def __call__(self, source: Tensor, lengths: Tensor | None, seen: list[Tensor] | None = None) -> Tensor:
+        """source, of `lengths` [B], None: no padding → states [B, S, D]; weights [B, H, S, S] go into `seen`."""
+
+
+class Embedded(nn.Module):
+    """Tokens [..., N] → embedding √D + position [..., N, D]."""
+
+    def __init__(self, options: TransformerOptions, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, options.width, padding_idx=0)
+        self.positions = Positions(options.positions, options.width, options.longest)
+        self.dropout = Dropout(options.dropout)
+        self.scale = math.sqrt(options.width)
+
+    def forward(self, tokens: Tensor, position: int = 0) -> Tensor:
+        found: Tensor = self.dropout(self.positions(self.embedding(tokens) * self.scale, position))
+        return found
+
+
+class Encoder(Embedded):
+    def __init__(self, options: TransformerOptions, vocabulary: int) -> None:
+        super().__init__(options, vocabulary)
+        self.heads = options.heads
+        self.blocks = nn.ModuleList(EncoderBlock(options.shape, options.encoder) for _ in range(options.encoder_layers))
+        self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
+
+    def forward(  # type: ignore[override]
+        self, source: Tensor, lengths: Tensor | None, seen: list[Tensor] | None = None
+    ) -> Tensor:
+        states = super().forward(source)
+        bias = _alibi(self.positions, self.heads, states.shape[1], states.device)
+        for block in self.blocks:
+            states = block(states, lengths, bias, seen)
+        found: Tensor = self.norm(states)
+        return found
+
+
+@dataclass(frozen=True)
+class State:
+    """k hypotheses of B sentences, in mid-translation. Never changed; a step gives a new one."""
+
+    said: tuple[MultiHeadMemory, ...]
+    """of each layer, what every hypothesis has said: keys [B · k, H, t, D / H]"""
+    memory: tuple[MultiHeadMemory, ...]
+    """of each layer, the source: keys [B, H, S, D / H], which hypotheses share"""
+    hypotheses: int = 1
+    """k"""
+    position: int = 0
+
+    def select(self, parents: Tensor) -> State:
+        """The hypotheses [B, k'] of each sentence, in the given order."""
+        if self.hypotheses == 1 and parents.shape[1] == 1:
+            return self
+        first = torch.arange(len(parents), device=parents.device)[:, None] * self.hypotheses
+        rows = (first + parents).flatten()
+        return replace(self, said=tuple(each.select(rows) for each in self.said), hypotheses=parents.shape[1])
+
+    def keep(self, sentences: Tensor) -> State:
+        """Only these sentences [B'], in the given order."""
+        slots = torch.arange(self.hypotheses, device=sentences.device)
+        rows = (sentences[:, None] * self.hypotheses + slots).flatten()
+        return replace(
+            self,
+            said=tuple(each.select(rows) for each in self.said),
+            memory=tuple(each.select(sentences) for each in self.memory),
+        )
+
+    def changed(self, change: Callable[[Tensor], Tensor]) -> State:
+        """The same, but every weight that falls on the source is changed before it counts."""
+        return replace(self, memory=tuple(each.changed(change) for each in self.memory))
+
+
+class Transformer(nn.Module):
+    """The whole translator: `forward` for training, `start` and `step` for search."""
+
+    def __init__(
+        self,
+        options: TransformerOptions,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        encoder: nn.Module | None = None,
+    ) -> None:
+        """`encoder`: an `Encoding` in the place of that of tokens."""
+        super().__init__()
+        self.options = options
+        self.encoder = Encoder(options, source_vocabulary) if encoder is None else encoder
+        self.embedded = Embedded(options, target_vocabulary)
+        self.blocks = nn.ModuleList(
+            DecoderBlock(options.shape, options.decoder, options.cross) for _ in range(options.decoder_layers)
+        )
+        self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
+        self.output = nn.Linear(options.width, target_vocabulary)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2 and not name.endswith("table"):
+                nn.init.xavier_uniform_(parameter)
+        source = getattr(self.encoder, "embedding", self.embedded.embedding)
+        tie(options.tie, source, self.embedded.embedding, self.output)
+
+    @property
+    def _layers(self) -> list[DecoderBlock]:
+        return list(self.blocks)  # type: ignore[arg-type]
+
+    # Training
+
+    def forward(
+        self, source: Tensor, lengths: Tensor, target: Tensor, sampling: float = 0.0, weights: bool = False
+    ) -> Decoded:
+        """source [B, S] of `lengths` [B]; target [B, T], beginning with the start token.
+
+        `sampling` is the share of target tokens that are the model's own predictions, from a first pass over the
+        target, instead (Mihaylova and Martins 2019). `weights` are those of the aligning head.
+        """
+        memory = self._remembered(source, lengths)
+        if sampling > 0:
+            target = self._sampled(memory, target, sampling)
+        seen: list[Tensor] | None = [] if weights else None
+        output = self._decoded(memory, target, seen=seen)
+        return Decoded(self.embedded.dropout(output), seen[self.aligning_layer][:, 0] if seen else None)
+
+    @property
+    def aligning_layer(self) -> int:
+        """Whose first head may be told where to look: of the last layer but one (Garg et al. 2019)."""
+        return max(0, self.options.decoder_layers - 2)
+
+    @property
+    def source_embedding(self) -> nn.Module:
+        """What looks at the source first, and what it gives is what a source is made of."""
+        found: nn.Module = self.encoder.embedding  # type: ignore[assignment]
+        return found
+
+    @property
+    def reinforced(self) -> bool:
+        """Is hard attention rewarded for its choices? Here it is trained straight through."""
+        return False
+
+    def logits(self, output: Tensor) -> Tensor:
+        """o [..., D] → [..., V]"""
+        logits: Tensor = self.output(output)
+        return logits
+
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """All weights, for a trace: "encoder" [B, L, H, S, S], "decoder" [B, L, H, T, T], "cross" [B, L, H, T, S]."""
+        encoder, decoder, cross = [], [], []  # type: list[Tensor], list[Tensor], list[Tensor]
+        memory = self._remembered(source, lengths, encoder)
+        self._decoded(memory, target, decoder, cross)
+        named = {"encoder": encoder, "decoder": decoder, "cross": cross}
+        return {name: torch.stack(found, 1) for name, found in named.items() if found}
+
+    def _remembered(
+        self, source: Tensor, sizes: Tensor, seen: list[Tensor] | None = None
+    ) -> tuple[MultiHeadMemory, ...]:
+        """The source, of `sizes` [B], as each layer of the decoder looks at it."""
+        # Where nothing is padding, no attention needs to be told so.
+        lengths = None if int(sizes.min()) == source.shape[1] else sizes.to(source.device)
+        states = self.encoder(source, lengths, seen)
+        return tuple(block.cross.remember(states, lengths=lengths) for block in self._layers)
+
+    def _decoded(
+        self,
+        memory: tuple[MultiHeadMemory, ...],
+        target: Tensor,
+        own: list[Tensor] | None = None,
+        seen: list[Tensor] | None = None,
+    ) -> Tensor:
+        """o [B, T, D]"""
+        states = self.embedded(target)
+        bias = _alibi(self.embedded.positions, self.options.heads, states.shape[1], states.device)
+        for block, source in zip(self._layers, memory, strict=True):
+            states = block(states, source, bias, own, seen)
+        output: Tensor = self.norm(states)
+        return output
+
+    def _sampled(self, memory: tuple[MultiHeadMemory, ...], target: Tensor, sampling: float) -> Tensor:
+        """The target's tokens [B, T], a share of them replaced by the model's own; start and padding stay."""
+        with torch.no_grad():
+            own = self.logits(self._decoded(memory, target)).argmax(-1)[:, :-1]
+        coin = torch.rand(own.shape, device=own.device) < sampling
+        mixed = torch.where(coin & (target[:, 1:] != 0), own, target[:, 1:])
+        return torch.cat([target[:, :1], mixed], 1)
+
+    # Search
+
+    def start(self, source: Tensor, lengths: Tensor) -> State:
+        """One hypothesis for each sentence, before its first token."""
+        memory = self._remembered(source, lengths)
+        nothing = self.embedded.embedding.weight.new_zeros(len(source), 0, self.options.width)
+        return State(tuple(block.attend.remember(nothing) for block in self._layers), memory)
+
+    def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
+        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, L, H, S], the next state)."""
+        rows, position = tokens.numel(), state.position
+        states = self.embedded(tokens.reshape(rows, 1), position)  # [B · k, 1, D]
+        bias = _alibi(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
+        seen: list[Tensor] = []
+        said = []
+        for block, past, source in zip(self._layers, state.said, state.memory, strict=True):
+            step = _Step(block, past, source, position, tokens.shape)
+            states = step(states, bias, seen)
+            said.append(step.said)
+        output = self.norm(states).view(*tokens.shape, -1)
+        after = replace(state, said=tuple(said), position=position + 1)
+        return self.logits(output), torch.stack(seen, 2), after
+
+
+class _Step:
+    """One block, one token further: of each hypothesis, states [B · k, 1, D] → the same."""
+
+    def __init__(
+        self, block: DecoderBlock, said: MultiHeadMemory, source: MultiHeadMemory, position: int, shape: torch.Size
+    ) -> None:
+        self.block, self.said, self._source, self._position = block, said, source, position
+        self._shape = shape
+        """[B, k]"""
+
+    def __call__(self, states: Tensor, bias: Tensor | None, seen: list[Tensor]) -> Tensor:
+        def look_back(x: Tensor) -> Tensor:
+            self.said = self.said.append(x)
+            return self.said.read(x, position=self._position, bias=bias).context
+
+        def look_over(x: Tensor) -> Tensor:
+            found, weights = self._read(x.view(*self._shape, -1))
+            seen.append(weights)
+            return found.view(x.shape)
+
+        block = self.block
+        states = block.around_attend(states, look_back)
+        states = block.around_cross(states, look_over)
+        after: Tensor = block.around_forth(states, block.forth)
+        return after
+
+    def _read(self, query: Tensor) -> tuple[Tensor, Tensor]:
+        """query [B, k, D] → context [B, k, D], weights [B, k, H, S]"""
+        if self.block.cross.attention.pattern == Full():  # wherever they stand: the hypotheses read as one
+            result = self._source.read(query, weights=True)
+            assert result.weights is not None
+            return result.context, result.weights.transpose(1, 2)
+        found = [
+            self._source.read(query[:, slot, None], position=self._position, weights=True)
+            for slot in range(query.shape[1])
+        ]
+        weights = [each.weights[:, :, 0] for each in found if each.weights is not None]
+        return torch.cat([each.context for each in found], 1), torch.stack(weights, 1)
+
+
+def _alibi(
+    positions: Positions, heads: int, keys: int, device: torch.device, queries: int | None = None
+) -> Tensor | None:
+    """[H, T, S] of the last `queries`, if positions are told that way; None: as many queries as keys."""
+    if positions.kind != "alibi":
+        return None
+    count = keys if queries is None else queries
+    return alibi(heads, count, keys, keys - count, device)

@@ -1,0 +1,167 @@
+"""The task of classifying: from labelled texts and a recipe to batches, their loss, and labels for dev."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard import folder as folders
+from regard.confusion import score_labels
+from regard.folder import Vocabularies
+from regard.labelling import Labeller
+from regard.models.classifier import ClassifierOptions, TextClassifier
+from regard.models.document_counts import Folds
+from regard.text.batches import arrange
+from regard.text.documents import Document, DocumentBatch, Reader
+from regard.text.examples import Example
+from regard.text.pairs import Pair
+from regard.text.vocabulary import learn
+from regard.training.checkpoint import Progress
+from regard.training.recipe import Recipe
+from regard.training.task import MakeBatch, Validation
+
+VALIDATED = 1000
+"""at most so many texts of dev are labelled at a validation"""
+PROBES = 4
+SHOWN = 100
+"""characters of a text that is shown"""
+
+
+@dataclass(frozen=True)
+class Classifying:
+    recipe: Recipe
+    reader: Reader
+    labels: list[str]
+    documents: list[Document]
+    gold: list[int]
+    weights: Tensor
+    """of each label in the loss"""
+    model: TextClassifier
+    folds: Folds | None
+    """what training texts are told of the counts"""
+    dev: Sequence[Pair]
+    seed: int
+
+    @classmethod
+    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Classifying:
+        """A pure function of what it is given: the same texts, recipe and seed give the same start."""
+        counts = Counter(pair.target for pair in train)
+        labels = sorted(counts)
+        if len(labels) < 2:
+            raise ValueError(f"expected texts of at least 2 labels, got {len(labels)}: {', '.join(labels)}")
+        texts = [pair.source for pair in train]
+        reader = Reader(learn(texts, recipe.vocabulary.kind, recipe.vocabulary.size))
+        documents, gold = [reader(text) for text in texts], [labels.index(pair.target) for pair in train]
+        recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
+        assert isinstance(recipe.model, ClassifierOptions)
+        torch.manual_seed(seed)
+        model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
+        shares = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
+        return cls(
+            recipe,
+            reader,
+            labels,
+            documents,
+            gold,
+            shares**recipe.training.balance,
+            model,
+            None if model.counts is None else Folds(model.counts, documents, gold),
+            dev,
+            seed,
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"task": "classify", "labels": self.labels}
+
+    def write(self, folder: Path) -> None:
+        folders.write_vocabularies(folder, Vocabularies(self.reader.vocabulary, self.reader.vocabulary))
+
+    # Batches
+
+    def updates(self) -> int:
+        return len(self._arranged(0))
+
+    def epoch(self, number: int) -> Sequence[MakeBatch]:
+        return [partial(self._batch, rows) for rows in self._arranged(number)]
+
+    def _arranged(self, number: int) -> list[list[int]]:
+        training = self.recipe.training
+        assert training.batch_sentences is not None and training.batch_tokens is not None
+        rows = [Example([piece.token for piece in each.pieces], []) for each in self.documents]
+        return arrange(rows, training.batch_sentences, training.batch_tokens, self.seed, number)
+
+    def _batch(self, rows: Sequence[int], device: torch.device) -> DocumentBatch:
+        documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
+        batch = DocumentBatch.of(documents, self.reader.spelling, gold)
+        if self.folds is not None:
+            batch = replace(batch, ratios=self.folds.ratios(rows, batch.source))
+        return batch.to(device)
+
+    # Loss
+
+    def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of each judge by itself; of rare labels it counts more if the recipe balances them."""
+        assert batch.labels is not None
+        each = self.model(batch).each.float()  # [J, B, C]
+        weights = self.weights.to(each.device) if self.recipe.training.balance else None
+        smoothing = self.recipe.training.label_smoothing
+        gold = batch.labels.expand(len(each), -1).flatten()
+        loss = functional.cross_entropy(each.flatten(0, 1), gold, weights, label_smoothing=smoothing)
+        return loss, loss.detach()
+
+    # Dev
+
+    def validate(self, number: int, device: torch.device) -> Validation:
+        dev = self.dev[:VALIDATED]
+        labeller = Labeller(self.model, self.reader, self.labels, {})
+        self.model.eval()
+        found = labeller.label([pair.source for pair in dev], device)
+        shortest = sorted(range(len(dev)), key=lambda row: (len(dev[row].source), row))
+        middle = shortest[len(shortest) // 4 :][:PROBES]  # short enough for a page, and not the shortest
+        # Of the labels they should have: the same at every validation.
+        expected = [dev[row].target for row in middle]
+        probes = labeller.label([dev[row].source for row in middle], device, looked=True, told=expected)
+        self.model.train()
+        chances = [[each.probabilities[label] for label in self.labels] for each in found]
+        scores = score_labels(chances, self.labels, [pair.target for pair in dev])
+        shown = number % len(dev)
+        text, gold, said = dev[shown].source, dev[shown].target, found[shown].label
+        facts = {
+            "accuracy": round(scores.accuracy, 3),
+            "macro_f1": round(scores.macro_f1, 3),
+            "log_loss": round(scores.log_loss, 4),
+            "source": text,
+            "label": said,
+            "expected": gold,
+            "probes": [each.trace.as_dict() for each in probes if each.trace],
+        }
+        told = f"accuracy {scores.accuracy:.1f} %, macro-F1 {scores.macro_f1:.1f}, log loss {scores.log_loss:.3f}"
+        short = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        example = f"{short}  →  {said}" + ("" if said == gold else f", expected {gold}")
+        # Many checkpoints have the same accuracy on a small dev part: the surer one is better.
+        return Validation(scores.accuracy - min(0.9, 0.01 * scores.log_loss), told, example, facts)
+
+
+def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:
+    """With nothing left open, from how many texts and words there are: few words are read more often, few texts in
+    smaller batches."""
+    training = recipe.training
+    return replace(
+        recipe,
+        vocabulary=replace(recipe.vocabulary, joint=True),
+        training=replace(
+            training,
+            epochs=training.epochs or max(6, min(40, round(800_000 / words))),
+            batch_sentences=training.batch_sentences or max(8, min(64, texts // 200)),
+            batch_tokens=training.batch_tokens or 16384,
+        ),
+    )

@@ -1,0 +1,148 @@
+"""The task of translating: from pairs and a recipe to batches, their loss, and translations of dev."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard import folder as folders
+from regard.folder import Vocabularies
+from regard.models.building import TranslationModel, build
+from regard.scoring import group
+from regard.search.hypothesis import Length
+from regard.text.batches import Batch, arrange
+from regard.text.examples import Example, Examples, Variety
+from regard.text.pairs import Pair
+from regard.text.vocabulary import PAD, learn
+from regard.training.checkpoint import Progress
+from regard.training.guide import Guide, guided_loss
+from regard.training.loss import smoothed_loss
+from regard.training.plan import Plan
+from regard.training.recipe import Recipe, VocabularyRecipe
+from regard.training.task import MakeBatch, Validation
+from regard.training.validation import Probing, validate
+
+VALIDATED = 1000
+"""at most so many sources of dev are translated at a validation"""
+
+
+@dataclass(frozen=True)
+class Translating:
+    recipe: Recipe
+    vocabularies: Vocabularies
+    examples: Examples
+    model: TranslationModel
+    limit: Length
+    dev: Sequence[Pair]
+    seed: int
+    guide: Guide | None = None
+    """where attention should look, if it is told"""
+
+    @classmethod
+    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Translating:
+        """A pure function of what it is given: the same pairs, recipe and seed give the same start."""
+        words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
+        recipe = recipe.fitted(len(train), words, shared_letters(train))
+        vocabularies = learn_vocabularies(train, recipe.vocabulary)
+        training = recipe.training
+        variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop)
+        examples = Examples(train, vocabularies.source, vocabularies.target, variety, seed)
+        limit = Length.learned([(len(example.source) + 1, len(example.target)) for example in examples.plain])
+        torch.manual_seed(seed)
+        model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
+        guide = Guide.of(train, vocabularies) if training.guided_attention else None
+        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "task": "translate",
+            "length": {"ratio": self.limit.ratio, "margin": self.limit.margin},
+            "longest_source": max(len(example.source) + 1 for example in self.examples.plain),
+        }
+
+    def write(self, folder: Path) -> None:
+        folders.write_vocabularies(folder, self.vocabularies)
+
+    # Batches
+
+    def updates(self) -> int:
+        return len(arrange(self.examples.plain, *self._batch_size, self.seed, 0))
+
+    def epoch(self, number: int) -> Sequence[MakeBatch]:
+        examples = self.examples.epoch(number)
+        order = arrange(examples, *self._batch_size, self.seed, number)
+        return [partial(self._batch, examples, rows) for rows in order]
+
+    def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
+        batch = Batch.of([examples[row] for row in rows], device)
+        if self.guide is None:
+            return batch
+        return replace(batch, linked=self.guide.linked(rows, batch, self.recipe.training.guided_later))
+
+    @property
+    def _batch_size(self) -> tuple[int, int]:
+        """(sentences, tokens)"""
+        training = self.recipe.training
+        assert training.batch_tokens is not None
+        return training.batch_sentences or 10**9, training.batch_tokens
+
+    # Loss
+
+    def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
+        """Cross-entropy; beside it what guides attention, and what rewards hard attention for its choices."""
+        training = self.recipe.training
+        plan = progress.planned or Plan(10**9, (), training.warmup)
+        sampling = plan.sampling(progress.update, training)
+        guided = batch.linked is not None
+        decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=guided)
+        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
+        layer = self.model.output
+        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing)
+        if batch.linked is not None:
+            loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.linked)
+        if decoded.log_probability is not None and self.model.reinforced:
+            loss = loss + _by_reward(decoded.log_probability, batch.expected != PAD, each, progress)
+        return loss, each.mean()
+
+    # Dev
+
+    def validate(self, number: int, device: torch.device) -> Validation:
+        sources, references = group(self.dev)
+        probing = Probing(self.model, self.vocabularies, self.limit, sources[:VALIDATED], references[:VALIDATED])
+        return validate(probing, number, device)
+
+
+def _by_reward(log_probability: Tensor, real: Tensor, losses: Tensor, progress: Progress) -> Tensor:
+    """REINFORCE (Williams 1992): choices are made likelier by how much better than usual it went after them.
+
+    − Σ_t (R_t − b) log π(chosen_t) / N,      R_t = mean over u ≥ t of log p(y_u)
+    """
+    rewards = torch.zeros_like(log_probability).masked_scatter(real, -losses.to(log_probability.dtype))
+    ahead = rewards.flip(1).cumsum(1).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
+    mean = float(ahead[real].mean())
+    baseline = progress.baseline
+    progress.baseline = mean if baseline is None else 0.95 * baseline + 0.05 * mean
+    advantage = (ahead - (mean if baseline is None else baseline)) * real
+    return -(advantage * log_probability).sum() / real.sum()
+
+
+def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocabularies:
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    if recipe.joint:
+        both = learn([*sources, *targets], recipe.kind, recipe.size)
+        return Vocabularies(both, both)
+    return Vocabularies(learn(sources, recipe.kind, recipe.size), learn(targets, recipe.kind, recipe.size))
+
+
+def shared_letters(pairs: Sequence[Pair]) -> float:
+    """Of all letters written on the target side, the share whose letter occurs on the source side."""
+    sources = {letter for pair in pairs for letter in pair.source if letter.isalpha()}
+    targets = [letter for pair in pairs for letter in pair.target if letter.isalpha()]
+    return sum(letter in sources for letter in targets) / max(1, len(targets))

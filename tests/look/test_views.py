@@ -1,0 +1,33 @@
+"""Traces as files: which are written, and what happens when one of several cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regard.look import png, views
+from regard.look.layout import Picture, Words
+from tests.look.traces import arabic, chinese, marathi
+
+
+def test_a_picture_that_cannot_be_made_keeps_no_other_from_being_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def save(picture: Picture, path: Path) -> None:
+        if any(isinstance(item, Words) and item.direction == "rtl" for item in picture.items):
+            raise ValueError("no installed font has ا (Arabic)")
+        path.write_bytes(b"drawn")
+
+    monkeypatch.setattr(png, "save_picture", save)
+    with pytest.raises(ValueError, match=r"a-2\.png: no installed font has ا .*; 1 of 3 pictures could not be made"):
+        views.save([marathi(), arabic(), chinese()], tmp_path / "a.png", view="links")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-1.png", "a-3.png"]
+    with pytest.raises(ValueError, match=r"b\.png: no installed font has ا \(Arabic\)$"):
+        views.save([arabic()], tmp_path / "b.png")
+
+
+def test_what_no_trace_has_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^layer: expected only 0, got 3"):
+        views.save([marathi(), chinese()], tmp_path / "a.svg", layer=3)
+    assert not list(tmp_path.iterdir())

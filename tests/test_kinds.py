@@ -1,0 +1,53 @@
+"""docs/kinds.md: every line runs, and its picture is the one that is shown; code of patterns.md and pictures.md."""
+
+import contextlib
+import importlib.util
+import io
+import re
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def drawing() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("draw_kinds", DOCS / "draw_kinds.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_line_runs_and_is_drawn(drawing: ModuleType) -> None:
+    found = list(drawing.kinds())
+    text = drawing.PAGE.read_text(encoding="utf-8")
+    assert len(found) == text.count("| `out = ") == len({each.picture for each in found})
+    for each in found:
+        assert np.isfinite(each.weights).all() and each.weights.max() > 0, each.kind
+        kept = (DOCS / each.picture).read_text(encoding="utf-8")
+        pattern = r'<g class="s(\d+)">'
+        mine, theirs = (np.array(re.findall(pattern, svg), int) for svg in (drawing.drawn(each), kept))
+        assert mine.shape == theirs.shape, each.kind
+        # Another processor may round otherwise, and a near tie of hard attention then falls the other way.
+        assert (abs(mine - theirs) <= 2).mean() > 0.9, each.kind
+
+
+def test_no_picture_is_left_over(drawing: ModuleType) -> None:
+    shown = set(re.findall(r"\(kinds/([^)]+)\)", drawing.PAGE.read_text(encoding="utf-8")))
+    assert shown == {path.name for path in (DOCS / "kinds").iterdir()}
+
+
+@pytest.mark.parametrize("page", ["patterns.md", "pictures.md"])
+def test_code_prints_what_the_page_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # one of them saves a picture
+    found = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.S)
+    assert found
+    for code, output in found:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, {})
+        assert printed.getvalue() == output
