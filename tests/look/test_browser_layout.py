@@ -55,6 +55,9 @@ def test_names_stand_above_their_columns(show: Open) -> None:
         assert max(map(abs, feet)) < 20
 
 
+CELLS = "[...document.querySelectorAll('.cell')].map((one) => getComputedStyle(one).backgroundColor)"
+
+
 def test_light_and_dark(show: Open) -> None:
     trace = marathi()
     tab = show(page([trace]), color_scheme="light")
@@ -69,10 +72,11 @@ def test_light_and_dark(show: Open) -> None:
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
         tab.wait_for_function(f"() => ({ground})()[0] === {(light if scheme == 'light' else dark)[0]!r}")
-        grounds = tab.locator(".cell").evaluate_all("(all) => all.map((one) => getComputedStyle(one).backgroundColor)")
         weights = np.rint(trace.by_words()[2].ravel() * 255) / 255
         top = float(tab.locator(".legend .number").last.inner_text())  # the weight in full strength
-        assert grounds == [rgb(colour(weight / top, scheme == "dark")) for weight in weights]  # as in every other view
+        wanted = [rgb(colour(weight / top, scheme == "dark")) for weight in weights]  # as in every other view
+        # Cells are drawn anew for the other scheme: whoever asks in that moment is told of cells that are gone.
+        tab.wait_for_function(f"(wanted) => JSON.stringify({CELLS}) === JSON.stringify(wanted)", arg=wanted)
 
 
 def rgb(shade: str) -> str:
