@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from regard.core import checks
 from regard.core.attention import Attention, Lengths, read_score
@@ -114,14 +116,27 @@ class MultiHead(nn.Module):
         checks.states("value", value, self.value.in_features)
         # Before the projection, so that padding reaches no parameter's gradient.
         key, value, counts = zero_padding(key, value, lengths)
-        keys, values = _split(self.key(key), self.kv_heads), _split(self.value(value), self.kv_heads)
+        return MultiHeadMemory(self, self.kept(self.key(key), self.value(value), counts, position))
+
+    def kept(self, keys: Tensor, values: Tensor, counts: Tensor | None, position: int) -> Memory:
+        """Of projected keys and values [..., S, kv_heads · width]; counts broadcast to [...]."""
+        keys, values = _split(keys, self.kv_heads), _split(values, self.kv_heads)
         if self.rotary:
             keys = rotate(keys, position)
         if self.attention.score.heads is not None:  # parameters per head: the keys of every head differ
             keys, values = self.for_every_head(keys), self.for_every_head(values)
         if counts is not None:
             counts = counts[..., None]  # the same for every head
-        return MultiHeadMemory(self, Memory.ready(self.attention, keys, values, counts))
+        return Memory.ready(self.attention, keys, values, counts)
+
+    def projections(self) -> Projections:
+        """All three of self-attention as one, for many steps: they are put side by side once."""
+        parts = (self.query, self.key, self.value)
+        device = self.query.weight.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.query.weight.dtype
+        weight = torch.cat([part.weight for part in parts]).to(dtype)
+        biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
+        return Projections(weight, torch.cat(biases).to(dtype) if biases else None)
 
     def for_every_head(self, states: Tensor) -> Tensor:
         """[..., kv_heads, S, width] → [..., heads, S, width]; not copied where one head serves all."""
@@ -130,6 +145,13 @@ class MultiHead(nn.Module):
         shared = self.heads // self.kv_heads
         repeated = states.unsqueeze(-3).expand(*states.shape[:-2], shared, *states.shape[-2:])
         return repeated.flatten(-4, -3)
+
+
+class Projections(NamedTuple):
+    """of queries, keys and values, one below the other"""
+
+    weight: Tensor
+    bias: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -154,9 +176,8 @@ class MultiHeadMemory:
     ) -> Result:
         """query [..., T, dim], the first of them at `position` → context [..., T, dim]."""
         checks.states("query", query, self.owner.query.in_features)
-        queries = _split(self.owner.query(query), self.owner.heads)
-        result = self._for_every_head().read(
-            rotate(queries, position) if self.owner.rotary else queries,
+        return self._read(
+            self.owner.query(query),
             position=position,
             bias=bias,
             allowed=allowed,
@@ -165,8 +186,28 @@ class MultiHeadMemory:
             lse=lse,
             generator=generator,
         )
+
+    def _read(self, query: Tensor, *, position: int, **options: Any) -> Result:
+        """By projected queries [..., T, dim]."""
+        queries = _split(query, self.owner.heads)
+        if self.owner.rotary:
+            queries = rotate(queries, position)
+        result = self._for_every_head().read(queries, position=position, **options)
         joined = result.context.transpose(-3, -2).flatten(-2)  # [..., T, dim]
         return replace(result, context=self.owner.output(joined))
+
+    def step(
+        self, states: Tensor, projections: Projections, bias: Tensor | None = None
+    ) -> tuple[MultiHeadMemory, Tensor]:
+        """Self-attention goes on: states [..., n, dim] are appended, and look back at all there is, themselves too.
+
+        → (the longer memory, context [..., n, dim]); as `append` and `read`, with one product instead of three.
+        """
+        owner, position = self.owner, self.memory.keys
+        features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
+        query, key, value = linear(states.to(projections.weight.dtype), *projections).split(features, -1)
+        longer = replace(self, memory=self.memory.joined(owner.kept(key, value, None, position)))
+        return longer, longer._read(query, position=position, bias=bias).context
 
     def _for_every_head(self) -> Memory:
         key, value = (self.owner.for_every_head(states) for states in (self.memory.key, self.memory.value))

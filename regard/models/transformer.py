@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import choices, whole_number
-from regard.core.multihead import MultiHeadMemory
+from regard.core.multihead import MultiHeadMemory, Projections
 from regard.core.patterns import Full
 from regard.models.decoded import Decoded
 from regard.models.dropout import Dropout
@@ -116,6 +116,8 @@ class State:
     """of each layer, what every hypothesis has said: keys [B · k, H, t, D / H]"""
     memory: tuple[MultiHeadMemory, ...]
     """of each layer, the source: keys [B, H, S, D / H], which hypotheses share"""
+    projections: tuple[Projections, ...]
+    """of each layer, those of its attention to what was said"""
     hypotheses: int = 1
     """k"""
     position: int = 0
@@ -257,7 +259,8 @@ class Transformer(nn.Module):
         """One hypothesis for each sentence, before its first token."""
         memory = self._remembered(source, lengths)
         nothing = self.embedded.embedding.weight.new_zeros(len(source), 0, self.options.width)
-        return State(tuple(block.attend.remember(nothing) for block in self._layers), memory)
+        said = tuple(block.attend.remember(nothing) for block in self._layers)
+        return State(said, memory, tuple(block.attend.projections() for block in self._layers))
 
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
         """The last tokens [B, k] → (logits [B, k, V], weights [B, k, L, H, S], the next state)."""
@@ -266,8 +269,8 @@ class Transformer(nn.Module):
         bias = _alibi(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
         seen: list[Tensor] = []
         said = []
-        for block, past, source in zip(self._layers, state.said, state.memory, strict=True):
-            step = _Step(block, past, source, position, tokens.shape)
+        for number, block in enumerate(self._layers):
+            step = _Step(block, state, number, tokens.shape)
             states = step(states, bias, seen)
             said.append(step.said)
         output = self.norm(states).view(*tokens.shape, -1)
@@ -278,17 +281,16 @@ class Transformer(nn.Module):
 class _Step:
     """One block, one token further: of each hypothesis, states [B · k, 1, D] → the same."""
 
-    def __init__(
-        self, block: DecoderBlock, said: MultiHeadMemory, source: MultiHeadMemory, position: int, shape: torch.Size
-    ) -> None:
-        self.block, self.said, self._source, self._position = block, said, source, position
+    def __init__(self, block: DecoderBlock, state: State, layer: int, shape: torch.Size) -> None:
+        self.block, self.said, self._source = block, state.said[layer], state.memory[layer]
+        self._projections, self._position = state.projections[layer], state.position
         self._shape = shape
         """[B, k]"""
 
     def __call__(self, states: Tensor, bias: Tensor | None, seen: list[Tensor]) -> Tensor:
         def look_back(x: Tensor) -> Tensor:
-            self.said = self.said.append(x)
-            return self.said.read(x, position=self._position, bias=bias).context
+            self.said, found = self.said.step(x, self._projections, bias)
+            return found
 
         def look_over(x: Tensor) -> Tensor:
             found, weights = self._read(x.view(*self._shape, -1))

@@ -34,6 +34,10 @@ class Settings:
     """What a pass over tiles needs and that has no gradient."""
 
     parts: tuple[Part, ...]
+    leading: torch.Size
+    """the dims folded into G, the last of them heads"""
+    heads_inside: bool
+    """the context is to lie in memory as [..., T, heads, Dv]"""
     normalizer: Entmax
     """a Softmax here has temperature 1: the temperature is in the scale or the vector, and in the bias"""
     scale: float
@@ -88,7 +92,8 @@ class TileAccess:
 
     def chunks(self, tile: Tile) -> Iterator[Chunk]:
         """Classes and rows of the batch that are computed together: as many as the caches hold."""
-        step, area = self.part.step, max(1, tile.height * tile.width)
+        # What keys get back, [width, features], counts too: of a few rows that look at all keys it is the most.
+        step, area = self.part.step, max(1, tile.width * max(tile.height, self.key.shape[-1]))
         for classes in _shares(step, max(1, _PAIRS // (area * max(1, self.batch)))):
             for batch in _shares(self.batch, max(1, _PAIRS // area)):
                 yield classes, batch

@@ -23,7 +23,7 @@ from regard.core.scores import wide
 def attend(
     settings: Settings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """(context [G, T, Dv], lse [G, T]), differentiable. The lse of sparse normalizers is empty."""
+    """(context [..., T, Dv], lse [G, T]), differentiable. The lse of sparse normalizers is empty."""
     return cast(tuple[Tensor, Tensor], _Attend.apply(query, key, value, vector, bias, settings))  # type: ignore[no-untyped-call]
 
 
@@ -34,6 +34,9 @@ class _Attend(torch.autograd.Function):
     def forward(ctx, query, key, value, vector, bias, settings):  # type: ignore[no-untyped-def]
         with torch.autocast(query.device.type, enabled=False):  # states are float32 here, and stay it
             context, lse = _forward(settings, query, key, value, vector)
+        context = context.view(*settings.leading, *context.shape[1:])
+        if settings.heads_inside:
+            context = context.transpose(-3, -2).contiguous().transpose(-3, -2)
         ctx.settings = settings
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, key, value, vector, context, lse)

@@ -8,6 +8,8 @@ part's weights are final and nothing differentiates through the merge. With g th
 
 from __future__ import annotations
 
+from itertools import product
+
 import torch
 from torch import Tensor
 
@@ -39,11 +41,14 @@ class Backward:
             self.grad_bias = Flat(torch.zeros_like(wide(settings.bias.tensor)), settings.bias.index)
 
     def __call__(self, context: Tensor, lse: Tensor, grad_context: Tensor | None, grad_lse: Tensor | None):  # type: ignore[no-untyped-def]
+        rows = self.query.shape[0]
         g = torch.zeros_like(context) if grad_context is None else grad_context
+        g = g.reshape(rows, *context.shape[-2:])
         # de = p ⊙ (dp − offset): what the softmax takes off, less what lse's own gradient gives
         offset = wide(g.new_empty(*g.shape[:2], 1))
-        for row in range(len(g)):  # one at a time: the product of all would be as large as the context
-            offset[row] = (wide(g[row]) * wide(context[row])).sum(-1, keepdim=True)
+        for row, place in enumerate(product(*map(range, context.shape[:-2]))):
+            # one at a time: the product of all would be as large as the context
+            offset[row] = (wide(g[row]) * wide(context[place])).sum(-1, keepdim=True)
         if grad_lse is not None and lse.numel():
             offset = offset - grad_lse[..., None]
         # a row with nothing to look at has lse −inf: +inf in its place makes every weight 0

@@ -97,9 +97,7 @@ def solve(
     folded = fold(request.value if value is None else value, request.leading)
     query, key, vector, bias = tensors
     context, lse = attend(settings, query, key, folded, vector, bias)
-    shape = (*request.leading, request.queries)
-    context = context.view(*shape, folded.shape[-1])
-    return context, lse.view(shape) if isinstance(normalizer, Softmax) else None
+    return context, lse.view(*request.leading, request.queries) if isinstance(normalizer, Softmax) else None
 
 
 def prepare(
@@ -117,6 +115,8 @@ def prepare(
         bias = Flat.fold(request.bias / temperature, leading, 2)
     settings = Settings(
         parts=_parts(request, regroup),
+        leading=leading,
+        heads_inside=_heads_inside(request.query),
         normalizer=Softmax() if isinstance(normalizer, Softmax) else normalizer,
         scale=terms.scale / temperature if isinstance(terms, Bilinear) else 1.0,
         position=request.position,
@@ -136,6 +136,14 @@ def prepare(
         vector,
         None if bias is None else bias.tensor,
     )
+
+
+def _heads_inside(query: Tensor) -> bool:
+    """Does [..., heads, T, D] lie in memory as [..., T, heads, D]?
+
+    Then the context should too: joining the heads copies nothing, and what is joined is what the backward pass keeps.
+    """
+    return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
 
 
 def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:
