@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A .tsv or .jsonl of sentence pairs (.gz too), or two parallel text files; of --task classify, of "
+        "texts and labels."
+    ),
+]
+
 
 def train(
-    pairs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="A .tsv or .jsonl of sentence pairs (.gz too), or two parallel text files; of --task classify, of "
-            "texts and labels."
-        ),
-    ],
+    pairs: Data,
     out: Annotated[Path, typer.Option(help="The folder for the model.")],
     task: Annotated[str, typer.Option(help="translate or classify.")] = "translate",
     dev: Annotated[
@@ -25,9 +27,7 @@ def train(
     reverse: Annotated[bool, typer.Option("--reverse", help="Translate from the second side to the first.")] = False,
     recipe: Annotated[
         str | None,
-        typer.Option(
-            help="rnn, transformer, article, classify, or a .toml file. Default: what suits task and size of the data."
-        ),
+        typer.Option(help="rnn, transformer, article, classify, or a .toml file. Default: rnn; for labels, classify."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as training.epochs=5.")

@@ -165,8 +165,6 @@ def _epochs(pairs: int) -> int:
     return max(5, min(100, round(1_100_000 / pairs)))
 
 
-TRANSFORMER_FROM = 10**9
-"""pairs from which on the Transformer does better than the RNN"""
 ARTICLE = Recipe(
     name="article",
     vocabulary=VocabularyRecipe(kind="words", joint=False),
@@ -224,11 +222,10 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
-def suited(pairs: int, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """The recipe that does better on so many pairs, among those that the settings can be made in."""
-    names = ["transformer", "rnn"] if pairs >= TRANSFORMER_FROM else ["rnn", "transformer"]
+def suited(settings: Mapping[str, Any] | None = None) -> Recipe:
+    """Where no recipe is named: the first of rnn and transformer that the settings can be made in."""
     refused: list[ValueError] = []
-    for name in names:
+    for name in ("rnn", "transformer"):
         try:
             return read_recipe(name, settings)
         except ValueError as error:

@@ -93,7 +93,7 @@ def train(
     pairs      a .tsv or .jsonl file, two parallel text files, or (source, target) texts; of "classify" texts and labels
     task       "translate" or "classify"
     dev        the same, to choose by; if not given, a part of `pairs` is set aside
-    recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: what suits task and data
+    recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: rnn, for labels classify
     settings   changes single values: {"training.epochs": 5}
     minutes    plan the run by the clock, set-up and scoring included
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
@@ -111,8 +111,6 @@ def train(
     _check_out(folder, resume, overwrite)
     data = read_data(pairs, dev, reverse, languages, screen, task)
     begun = resume and folder.exists()
-    if recipe is None:
-        chosen = _recipe(task, None, settings, len(data.train))
     kind = Classifying if task == "classify" else Translating
     work: Task = kind.of(data.train, data.dev, chosen, seed)
     if begun:
@@ -131,15 +129,13 @@ def train(
     return _finish(folder, loop)
 
 
-def _recipe(
-    task: Kind, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None, pairs: int = 0
-) -> Recipe:
-    """As given, or what suits the task and so many pairs."""
+def _recipe(task: Kind, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
+    """As given, or what suits the task."""
     if task not in ("translate", "classify"):
         raise ValueError(f"task: expected translate or classify, got {task!r}")
     classifies = task == "classify"
     if given is None and not classifies:
-        return suited(pairs, settings)
+        return suited(settings)
     found = read_recipe("classify" if given is None else given, settings)
     if isinstance(found.model, ClassifierOptions) != classifies:
         other = '; a recipe of your own for it begins with base = "classify"' if classifies else ""

@@ -54,10 +54,10 @@ def test_a_shorter_way_to_say_where_a_transformer_looks() -> None:
 
 
 def test_with_no_recipe_the_settings_may_decide() -> None:
-    assert suited(10, {"model.cell": "lstm"}).model.kind == "rnn"
-    assert suited(10, {"model.norm": "post"}).model.kind == "transformer"
+    assert suited({"model.cell": "lstm"}).model.kind == "rnn"
+    assert suited({"model.norm": "post"}).model.kind == "transformer"
     with pytest.raises(ValueError, match=r"unknown key 'model\.cel'"):
-        suited(10, {"model.cel": "lstm"})
+        suited({"model.cel": "lstm"})
 
 
 def test_the_kind_of_model_decides_what_can_be_set() -> None:
