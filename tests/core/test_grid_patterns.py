@@ -27,7 +27,7 @@ from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.pattern_text import parse
 from tests.core.drawn import NORMALIZERS, Case, cases
 from tests.core.kernels.test_drawn_cases import check
-from tests.core.test_patterns import atoms
+from tests.core.test_patterns import atoms, check_spans
 
 many = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 side = st.none() | st.integers(0, 3)
@@ -71,15 +71,7 @@ def test_definitions(grid: Grid, position: int) -> None:
 def test_spans_hold_all_that_is_allowed_and_certain_holds_nothing_else(
     pattern: Pattern, first: int, count: int, size: int
 ) -> None:
-    allowed = pattern.mask(count, size, first)
-    possible, certain = torch.zeros(size, dtype=torch.bool), torch.zeros(size, dtype=torch.bool)
-    for lo, hi in pattern.spans(first, first + count, size):
-        possible[lo:hi] = True
-    for lo, hi in pattern.certain(first, first + count, size):
-        assert hi <= size
-        certain[lo:hi] = True
-    assert not (allowed.any(0) & ~possible).any()
-    assert not (certain & ~allowed.all(0)).any()
+    check_spans(pattern, first, count, size)
 
 
 @given(combined, st.integers(1, 20))

@@ -65,11 +65,8 @@ def test_definitions(pattern: Pattern, definition, position: int) -> None:
     assert pattern.mask(14, 17, position).tolist() == written_out(definition, 14, 17, position)
 
 
-@given(patterns, st.integers(0, 12), st.integers(1, 9), st.integers(1, 25))
-@settings(max_examples=1000, deadline=None)
-def test_spans_hold_all_that_is_allowed_and_certain_holds_nothing_else(
-    pattern: Pattern, first: int, count: int, size: int
-) -> None:
+def check_spans(pattern: Pattern, first: int, count: int, size: int) -> None:
+    """Spans hold all that is allowed, certain ones nothing else."""
     allowed = pattern.mask(count, size, first)
     possible, certain = torch.zeros(size, dtype=torch.bool), torch.zeros(size, dtype=torch.bool)
     for lo, hi in pattern.spans(first, first + count, size):
@@ -79,6 +76,14 @@ def test_spans_hold_all_that_is_allowed_and_certain_holds_nothing_else(
         certain[lo:hi] = True
     assert not (allowed.any(0) & ~possible).any()
     assert not (certain & ~allowed.all(0)).any()
+
+
+@given(patterns, st.integers(0, 12), st.integers(1, 9), st.integers(1, 25))
+@settings(max_examples=1000, deadline=None)
+def test_spans_hold_all_that_is_allowed_and_certain_holds_nothing_else(
+    pattern: Pattern, first: int, count: int, size: int
+) -> None:
+    check_spans(pattern, first, count, size)
 
 
 @given(patterns, st.integers(1, 20))

@@ -2,8 +2,8 @@
 
     e = scale · q'ᵀk' + bias,      w = softmax(e / temperature),      context = w · value
 
-On the CPU torch's attention works in blocks of hundreds of positions and, in 16 bits, converts every block: sentences
-of a dozen words take it six times as long as the products themselves.
+On the CPU torch's attention works in blocks of many positions and, in 16 bits, converts every block: for sentences of a
+dozen words that takes longer than the products themselves.
 """
 
 from __future__ import annotations
