@@ -1,12 +1,17 @@
-"""Every test starts from the same seed, on one thread: two workers share two cores. Hypothesis times nothing."""
+"""Every test starts from the same seed, on one thread: two workers share two cores.
+
+Hypothesis times nothing, and draws the same examples in every run: a run fails for a change, not by chance.
+`pytest --hypothesis-profile=searching` looks for new ones.
+"""
 
 import pytest
 import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+settings.register_profile("searching", deadline=None, derandomize=False)
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture(autouse=True)

@@ -6,13 +6,15 @@ import unicodedata
 from itertools import pairwise
 from typing import Literal
 
+import regex
+
 Direction = Literal["ltr", "rtl"]
 
+CHARACTER = regex.compile(r"\X")
+"""what Unicode takes for one character (UAX 29)"""
 JOINERS = "\u200c\u200d"
 VIRAMA = 9
 """the combining class of the sign that joins two consonants of an Indic script"""
-FOLLOWS = {"L": "LVsS", "V": "VT", "T": "T", "s": "VT", "S": "T"}
-"""which parts of Hangul go on in the same syllable"""
 WITHOUT_BLANKS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -27,40 +29,20 @@ WITHOUT_BLANKS = (
 
 
 def graphemes(text: str) -> list[str]:
-    """The characters as people see them: base and marks, joined consonants, joined emoji, syllables of jamo, flags."""
+    """The characters as people see them: Unicode's, and consonants of an Indic script joined by a virama are one."""
     return [text[begin:end] for begin, end in pairwise(grapheme_bounds(text))]
 
 
 def grapheme_bounds(text: str) -> list[int]:
     """0, every place where a character ends and another begins, and the length."""
-    inner = [place for place in range(1, len(text)) if not _belongs(text, place)]
-    return [0, *inner, len(text)] if text else [0]
+    ends = [found.end() for found in CHARACTER.finditer(text)]
+    return [0, *(end for end in ends if end == len(text) or not _joined(text, end))]
 
 
-def _belongs(text: str, place: int) -> bool:
-    """Does the character at `place` belong to the one before?"""
-    before, here = text[place - 1], text[place]
-    if unicodedata.category(here)[0] == "M" or here in JOINERS or "\U0001f3fb" <= here <= "\U0001f3ff":
-        return True
-    if before == "\u200d" and unicodedata.category(here) == "So":  # emoji joined
-        return True
-    if unicodedata.combining(before.strip(JOINERS) or text[place - 2 : place - 1] or " ") == VIRAMA:
-        return unicodedata.category(here) == "Lo"
-    if "\U0001f1e6" <= here <= "\U0001f1ff":  # the second letter of a flag
-        run = len(text[:place]) - len(text[:place].rstrip("".join(map(chr, range(0x1F1E6, 0x1F200)))))
-        return run % 2 == 1
-    return _hangul(here) in FOLLOWS.get(_hangul(before), "")
-
-
-def _hangul(character: str) -> str:
-    """L, V or T: a letter that leads a syllable, its vowel, its end; s, S: a syllable without and with an end."""
-    code = ord(character)
-    if 0xAC00 <= code <= 0xD7A3:
-        return "s" if (code - 0xAC00) % 28 == 0 else "S"
-    for kind, first, last in (("L", 0x1100, 0x115F), ("V", 0x1160, 0x11A7), ("T", 0x11A8, 0x11FF)):
-        if first <= code <= last:
-            return kind
-    return "-"
+def _joined(text: str, place: int) -> bool:
+    """Does a virama join the letter at `place` to the one before? A joiner may stand between."""
+    before = text[max(place - 2, 0) : place].rstrip(JOINERS)
+    return bool(before) and unicodedata.combining(before[-1]) == VIRAMA and unicodedata.category(text[place]) == "Lo"
 
 
 def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
