@@ -15,10 +15,11 @@ from regard import folder as folders
 from regard.folder import Vocabularies
 from regard.look.trace import Candidate, Side, Trace
 from regard.models.building import TranslationModel, build, put
+from regard.models.ready import Ready
 from regard.scoring import Scores, group, score
 from regard.search.beam import beam
 from regard.search.forced import Forced, forced
-from regard.search.hypothesis import Hypothesis, Length
+from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.walk import greedy, sample
 from regard.text.batches import by_length, padded
 from regard.text.normal import tidy
@@ -184,14 +185,16 @@ class Translator:
         found: dict[int, list[Translation]] = {}
         start = self.vocabularies.target.encode(prefix) if prefix else None
         wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
+        with self.autocast():
+            model = Ready.of(self.model)
         for rows in by_length([side.tokens for side in sources], BATCH):
             batch, lengths = self.batch([sources[row].tokens for row in rows])
             with self.autocast():
                 prefixes = None if start is None else [start] * len(rows)
-                hypotheses = self._hypotheses(batch, lengths, wider, prefixes)
+                hypotheses = self._hypotheses(model, batch, lengths, wider, prefixes)
                 steps: Sequence[Forced | None] = [None] * len(rows)
                 if details:
-                    steps = forced(self.model, batch, lengths, [some[0].said for some in hypotheses])
+                    steps = forced(model, batch, lengths, [some[0].said for some in hypotheses])
             for row, some, best in zip(rows, hypotheses, steps, strict=True):
                 told = candidates(some, self.vocabularies.target) if details else []
                 found[row] = [
@@ -205,12 +208,17 @@ class Translator:
         return padded(tokens).to(self.device), torch.tensor([len(row) for row in tokens])
 
     def _hypotheses(
-        self, batch: torch.Tensor, lengths: torch.Tensor, search: Search, prefixes: list[list[int]] | None
+        self,
+        model: Translating,
+        batch: torch.Tensor,
+        lengths: torch.Tensor,
+        search: Search,
+        prefixes: list[list[int]] | None,
     ) -> list[list[Hypothesis]]:
         if search.sample:
             draws = [
                 sample(
-                    self.model,
+                    model,
                     batch,
                     lengths,
                     self.limit,
@@ -222,9 +230,9 @@ class Translator:
             ]
             return [sorted(some, key=lambda x: -x.score) for some in zip(*draws, strict=True)]
         if search.beam == 1:
-            return [[each] for each in greedy(self.model, batch, lengths, self.limit, prefixes)]
+            return [[each] for each in greedy(model, batch, lengths, self.limit, prefixes)]
         return beam(
-            self.model,
+            model,
             batch,
             lengths,
             self.limit,

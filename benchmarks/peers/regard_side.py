@@ -21,7 +21,8 @@ from typing import Any, cast
 import torch
 
 from peers.protocol import Meter, main, parameters, translated
-from regard.models.building import TranslationModel, TranslationOptions, build
+from regard.models.building import TranslationOptions, build
+from regard.models.ready import Ready
 from regard.models.recurrent import RecurrentOptions
 from regard.models.transformer import TransformerOptions
 from regard.search.beam import beam
@@ -105,15 +106,16 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
     batches = [rows[first : first + arguments.batch] for first in range(0, len(rows), arguments.batch)]
     lengths: list[int] = []
     with autocast(cast(Precision, arguments.precision), torch.device("cpu")):
-        _search(model, batches[0], limit, arguments.beam)  # warm-up
+        _search(Ready.of(model), batches[0], limit, arguments.beam)  # warm-up
         began = time.perf_counter()
+        ready = Ready.of(model)
         for batch in batches:
-            lengths += _search(model, batch, limit, arguments.beam)
+            lengths += _search(ready, batch, limit, arguments.beam)
         seconds = time.perf_counter() - began
     return translated(lengths, arguments.steps, seconds)
 
 
-def _search(model: TranslationModel, batch: list[list[int]], limit: Length, width: int) -> list[int]:
+def _search(model: Ready, batch: list[list[int]], limit: Length, width: int) -> list[int]:
     source, lengths = padded(batch), torch.tensor([len(row) for row in batch])
     if width == 1:
         return [len(found.tokens) for found in greedy(model, source, lengths, limit)]

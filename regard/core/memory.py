@@ -187,6 +187,11 @@ class Memory:
         key, value = (torch.take_along_dim(states, index, dim=-2) for states in (key, value))
         return replace(self, key=key, value=value, lengths=self.lengths + new.keys)
 
+    def widened(self) -> Memory:
+        """The same in float32 or better, in which energies are computed, laid out row by row: once for many reads."""
+        key, value = (wide(requests.as_autocast(states)).contiguous() for states in (self.key, self.value))
+        return replace(self, key=key, value=value)
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> Memory:
         if self.key.dim() < 3:
             raise ValueError(

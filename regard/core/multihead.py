@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from regard.core import checks
 from regard.core.attention import Attention, Lengths, read_score
@@ -17,10 +16,11 @@ from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory, zero_padding
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
+from regard.core.product import Product
 from regard.core.request import without_padding
 from regard.core.result import Result
 from regard.core.rotary import rotate
-from regard.core.scores import Additive, Cosine, General, Score
+from regard.core.scores import Additive, Cosine, General, Score, wide
 
 
 class MultiHead(nn.Module):
@@ -129,15 +129,6 @@ class MultiHead(nn.Module):
             counts = counts[..., None]  # the same for every head
         return Memory.ready(self.attention, keys, values, counts)
 
-    def projections(self) -> Projections:
-        """All three of self-attention as one, for many steps: they are put side by side once."""
-        parts = (self.query, self.key, self.value)
-        device = self.query.weight.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.query.weight.dtype
-        weight = torch.cat([part.weight for part in parts]).to(dtype)
-        biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
-        return Projections(weight, torch.cat(biases).to(dtype) if biases else None)
-
     def for_every_head(self, states: Tensor) -> Tensor:
         """[..., kv_heads, S, width] → [..., heads, S, width]; not copied where one head serves all."""
         if states.shape[-3] == self.heads:
@@ -147,11 +138,26 @@ class MultiHead(nn.Module):
         return repeated.flatten(-4, -3)
 
 
-class Projections(NamedTuple):
-    """of queries, keys and values, one below the other"""
+class Products(NamedTuple):
+    """The projections of a `MultiHead`, made ready for many steps without gradients."""
 
-    weight: Tensor
-    bias: Tensor | None
+    asked: Product
+    """of a memory that is read, the projection of queries; of one that grows, of queries, keys and values, one behind
+    the other"""
+    answered: Product
+    """the projection of contexts"""
+
+    @classmethod
+    def reading(cls, owner: MultiHead) -> Products:
+        return cls(Product.of(owner.query), Product.of(owner.output))
+
+    @classmethod
+    def growing(cls, owner: MultiHead) -> Products:
+        parts = (owner.query, owner.key, owner.value)
+        weights: list[Tensor] = [part.weight for part in parts]
+        biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
+        together = Product(torch.cat(weights), torch.cat(biases) if biases else None)
+        return cls(together, Product.of(owner.output))
 
 
 @dataclass(frozen=True)
@@ -161,6 +167,10 @@ class MultiHeadMemory:
     owner: MultiHead
     memory: Memory
     """of the kv_heads, [..., kv_heads, S, dim / heads]; of all heads where the score has parameters per head"""
+
+    def ready(self) -> MultiHeadMemory:
+        """The same for many reads without gradients: in the numbers in which it is read."""
+        return replace(self, memory=self.memory.widened())
 
     def read(
         self,
@@ -173,11 +183,17 @@ class MultiHeadMemory:
         top: int | None = None,
         lse: bool = False,
         generator: torch.Generator | None = None,
+        products: Products | None = None,
     ) -> Result:
-        """query [..., T, dim], the first of them at `position` → context [..., T, dim]."""
+        """query [..., T, dim], the first of them at `position` → context [..., T, dim].
+
+        `products`, where many reads are to come: `Products.reading(owner)`.
+        """
         checks.states("query", query, self.owner.query.in_features)
+        asked, answered = (self.owner.query, self.owner.output) if products is None else products
         return self._read(
-            self.owner.query(query),
+            asked(query),
+            answered,
             position=position,
             bias=bias,
             allowed=allowed,
@@ -187,27 +203,26 @@ class MultiHeadMemory:
             generator=generator,
         )
 
-    def _read(self, query: Tensor, *, position: int, **options: Any) -> Result:
+    def _read(self, query: Tensor, answered: Callable[[Tensor], Tensor], *, position: int, **options: Any) -> Result:
         """By projected queries [..., T, dim]."""
         queries = _split(query, self.owner.heads)
         if self.owner.rotary:
             queries = rotate(queries, position)
         result = self._for_every_head().read(queries, position=position, **options)
         joined = result.context.transpose(-3, -2).flatten(-2)  # [..., T, dim]
-        return replace(result, context=self.owner.output(joined))
+        return replace(result, context=answered(joined))
 
-    def step(
-        self, states: Tensor, projections: Projections, bias: Tensor | None = None
-    ) -> tuple[MultiHeadMemory, Tensor]:
+    def step(self, states: Tensor, products: Products, bias: Tensor | None = None) -> tuple[MultiHeadMemory, Tensor]:
         """Self-attention goes on: states [..., n, dim] are appended, and look back at all there is, themselves too.
 
-        → (the longer memory, context [..., n, dim]); as `append` and `read`, with one product instead of three.
+        → (the longer memory, context [..., n, dim]); as `append` and `read`, with one product, of
+        `Products.growing(owner)`, instead of three.
         """
         owner, position = self.owner, self.memory.keys
         features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
-        query, key, value = linear(states.to(projections.weight.dtype), *projections).split(features, -1)
+        query, key, value = wide(products.asked(states)).split(features, -1)
         longer = replace(self, memory=self.memory.joined(owner.kept(key, value, None, position)))
-        return longer, longer._read(query, position=position, bias=bias).context
+        return longer, longer._read(query, products.answered, position=position, bias=bias).context
 
     def _for_every_head(self) -> Memory:
         key, value = (self.owner.for_every_head(states) for states in (self.memory.key, self.memory.value))

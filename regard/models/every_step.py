@@ -9,12 +9,16 @@ product does the sum. On a GPU, where a product this small costs its launch and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
+
+from regard.core.product import Product
 
 
 @dataclass
@@ -36,12 +40,16 @@ class EveryStep:
     """x [..., N, in] → y [..., N, out], for the steps of one forward pass; leading dims are those of W and b."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self._noted = torch.is_grad_enabled() and not weight.is_cuda
+        if not self._noted and weight.dim() == 2:
+            self._without_notes: Callable[[Tensor], Tensor] = Product(weight, bias)
+            return
         device = weight.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        self._weight, self._bias = weight.to(dtype), None if bias is None else bias.to(dtype)
-        self._noted = torch.is_grad_enabled() and not weight.is_cuda
+        ready, ready_bias = weight.to(dtype), None if bias is None else bias.to(dtype)
+        self._without_notes = partial(_product, weight=ready, bias=ready_bias)
         if self._noted:
-            self._notes = _Notes(self._weight.detach(), None if self._bias is None else self._bias.detach())
+            self._notes = _Notes(ready.detach(), None if ready_bias is None else ready_bias.detach())
             # Every step depends on the anchor, so its backward runs when the gradients of all steps have come, though
             # they hand it none.
             self._anchor = cast(Tensor, _Anchor.apply(weight, bias, self._notes))  # type: ignore[no-untyped-call]
@@ -49,11 +57,12 @@ class EveryStep:
     def __call__(self, x: Tensor) -> Tensor:
         if self._noted:
             return cast(Tensor, _Step.apply(x, self._anchor, self._notes))  # type: ignore[no-untyped-call]
-        return _product(x.to(self._weight.dtype), self._weight, self._bias)
+        return self._without_notes(x)
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """W x + b"""
+    x = x.to(weight.dtype)
     if weight.dim() == 2:
         return linear(x, weight, bias)
     product = x @ weight.mT

@@ -20,6 +20,7 @@ from regard.core.checks import choices, share, whole_number
 from regard.core.multihead import MultiHead, MultiHeadMemory
 from regard.core.pattern_text import parse
 from regard.core.patterns import Causal, Full
+from regard.core.product import Product
 from regard.core.result import Result
 from regard.models.dropout import Dropout
 
@@ -88,6 +89,14 @@ class FeedForward(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         found: Tensor = self.outer(self.dropout(self._activation(self.inner(states))))
         return found
+
+    def ready(self) -> Callable[[Tensor], Tensor]:
+        """The same for many steps without gradients or dropout."""
+        rectified = self._activation is functional.relu
+        inner, outer = Product.of(self.inner, relu=rectified), Product.of(self.outer)
+        if rectified:
+            return lambda states: outer(inner(states))
+        return lambda states: outer(self._activation(inner(states)))
 
 
 class Residual(nn.Module):

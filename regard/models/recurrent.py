@@ -231,13 +231,17 @@ class Recurrent(nn.Module):
 
     # Search
 
-    def start(self, source: Tensor, lengths: Tensor) -> State:
+    def steps(self) -> Steps:
+        """The decoder's steps, for one pass, or for many searches without gradients."""
+        return Steps(self)
+
+    def start(self, source: Tensor, lengths: Tensor, steps: Steps | None = None) -> State:
         """One hypothesis for each sentence, before its first token."""
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states[:, None], lengths=lengths[:, None])
         hidden = tuple(tuple(x[:, None] for x in layer) for layer in self._first(states, last))
         feed = states.new_zeros(source.shape[0], 1, self.combine.out_features)
-        return State(hidden, feed, memory, Steps(self))
+        return State(hidden, feed, memory, self.steps() if steps is None else steps)
 
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
         """The last tokens [B, k] → (logits [B, k, V], weights [B, k, 1, 1, S], the next state)."""

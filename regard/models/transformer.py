@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import choices, whole_number
-from regard.core.multihead import MultiHeadMemory, Projections
-from regard.core.patterns import Full
+from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded
+from regard.models.decoder_step import Steps
 from regard.models.dropout import Dropout
 from regard.models.layers import DecoderBlock, EncoderBlock, Looking, Shape
 from regard.models.positions import Kind, Positions, alibi
@@ -116,8 +116,7 @@ class State:
     """of each layer, what every hypothesis has said: keys [B · k, H, t, D / H]"""
     memory: tuple[MultiHeadMemory, ...]
     """of each layer, the source: keys [B, H, S, D / H], which hypotheses share"""
-    projections: tuple[Projections, ...]
-    """of each layer, those of its attention to what was said"""
+    steps: Steps
     hypotheses: int = 1
     """k"""
     position: int = 0
@@ -255,66 +254,30 @@ class Transformer(nn.Module):
 
     # Search
 
-    def start(self, source: Tensor, lengths: Tensor) -> State:
+    def steps(self) -> Steps:
+        """The decoder's steps, ready for many searches without gradients."""
+        return Steps(self._layers, self.output)
+
+    def start(self, source: Tensor, lengths: Tensor, steps: Steps | None = None) -> State:
         """One hypothesis for each sentence, before its first token."""
-        memory = self._remembered(source, lengths)
+        memory = tuple(each.ready() for each in self._remembered(source, lengths))
         nothing = self.embedded.embedding.weight.new_zeros(len(source), 0, self.options.width)
-        said = tuple(block.attend.remember(nothing) for block in self._layers)
-        return State(said, memory, tuple(block.attend.projections() for block in self._layers))
+        said = tuple(block.attend.remember(nothing).ready() for block in self._layers)
+        return State(said, memory, self.steps() if steps is None else steps)
 
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
         """The last tokens [B, k] → (logits [B, k, V], weights [B, k, L, H, S], the next state)."""
         rows, position = tokens.numel(), state.position
-        states = self.embedded(tokens.reshape(rows, 1), position)  # [B · k, 1, D]
-        bias = _alibi(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
-        seen: list[Tensor] = []
-        said = []
-        for number, block in enumerate(self._layers):
-            step = _Step(block, state, number, tokens.shape)
-            states = step(states, bias, seen)
-            said.append(step.said)
-        output = self.norm(states).view(*tokens.shape, -1)
-        after = replace(state, said=tuple(said), position=position + 1)
-        return self.logits(output), torch.stack(seen, 2), after
-
-
-class _Step:
-    """One block, one token further: of each hypothesis, states [B · k, 1, D] → the same."""
-
-    def __init__(self, block: DecoderBlock, state: State, layer: int, shape: torch.Size) -> None:
-        self.block, self.said, self._source = block, state.said[layer], state.memory[layer]
-        self._projections, self._position = state.projections[layer], state.position
-        self._shape = shape
-        """[B, k]"""
-
-    def __call__(self, states: Tensor, bias: Tensor | None, seen: list[Tensor]) -> Tensor:
-        def look_back(x: Tensor) -> Tensor:
-            self.said, found = self.said.step(x, self._projections, bias)
-            return found
-
-        def look_over(x: Tensor) -> Tensor:
-            found, weights = self._read(x.view(*self._shape, -1))
-            seen.append(weights)
-            return found.view(x.shape)
-
-        block = self.block
-        states = block.around_attend(states, look_back)
-        states = block.around_cross(states, look_over)
-        after: Tensor = block.around_forth(states, block.forth)
-        return after
-
-    def _read(self, query: Tensor) -> tuple[Tensor, Tensor]:
-        """query [B, k, D] → context [B, k, D], weights [B, k, H, S]"""
-        if self.block.cross.attention.pattern == Full():  # wherever they stand: the hypotheses read as one
-            result = self._source.read(query, weights=True)
-            assert result.weights is not None
-            return result.context, result.weights.transpose(1, 2)
-        found = [
-            self._source.read(query[:, slot, None], position=self._position, weights=True)
-            for slot in range(query.shape[1])
-        ]
-        weights = [each.weights[:, :, 0] for each in found if each.weights is not None]
-        return torch.cat([each.context for each in found], 1), torch.stack(weights, 1)
+        said, seen = [], []
+        with torch.autocast(tokens.device.type, enabled=False):  # what is narrow was made so at the start
+            states = self.embedded(tokens.reshape(rows, 1), position)  # [B · k, 1, D]
+            bias = _alibi(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
+            for block, before, source in zip(state.steps.blocks, state.said, state.memory, strict=True):
+                states, longer, weights = block(states, before, source, tokens.shape[1], bias)
+                said.append(longer)
+                seen.append(weights)
+            logits = state.steps.output(self.norm(states).view(*tokens.shape, -1))
+        return logits, torch.stack(seen, 2), replace(state, said=tuple(said), position=position + 1)
 
 
 def _alibi(

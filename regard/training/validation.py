@@ -11,7 +11,8 @@ from regard import scoring
 from regard.folder import Vocabularies
 from regard.look.trace import Trace
 from regard.models.building import TranslationModel
-from regard.search.hypothesis import Hypothesis, Length, Translating
+from regard.models.ready import Ready, Stepping
+from regard.search.hypothesis import Hypothesis, Length
 from regard.search.walk import greedy
 from regard.text.batches import by_length, padded
 from regard.text.vocabulary import END
@@ -77,13 +78,14 @@ def _alike(rows: list[list[int]]) -> bool:
 
 
 def translate_all(
-    model: Translating, vocabularies: Vocabularies, limit: Length, sources: Sequence[str], device: torch.device
+    model: Stepping, vocabularies: Vocabularies, limit: Length, sources: Sequence[str], device: torch.device
 ) -> list[Hypothesis]:
     """Greedy, in batches of like length."""
     rows = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
     found: dict[int, Hypothesis] = {}
+    ready = Ready.of(model)
     for chosen in by_length(rows, BATCH):
         batch = padded([rows[index] for index in chosen]).to(device)
         lengths = torch.tensor([len(rows[index]) for index in chosen])
-        found |= dict(zip(chosen, greedy(model, batch, lengths, limit), strict=True))
+        found |= dict(zip(chosen, greedy(ready, batch, lengths, limit), strict=True))
     return [found[index] for index in range(len(rows))]

@@ -1,0 +1,70 @@
+"""A Transformer's decoder, one token further.
+
+What a step multiplies by is laid out once for all of them, and what it looks at is kept in float32, in which attention
+computes: a step casts only what is new. k hypotheses of B sentences, D features, H heads, S source positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.multihead import MultiHeadMemory, Products
+from regard.core.patterns import Full
+from regard.core.product import Product
+from regard.models.layers import DecoderBlock
+
+
+class Steps:
+    """What a decoder does at every step, ready for many of them."""
+
+    def __init__(self, blocks: Iterable[DecoderBlock], output: nn.Linear) -> None:
+        self.blocks = tuple(map(BlockSteps, blocks))
+        self.output = Product.of(output)
+        """to the vocabulary"""
+
+
+class BlockSteps:
+    """One block of it."""
+
+    def __init__(self, block: DecoderBlock) -> None:
+        self._block = block
+        self._back, self._over = Products.growing(block.attend), Products.reading(block.cross)
+        self._forth: Callable[[Tensor], Tensor] = block.forth.ready()
+
+    def __call__(
+        self, states: Tensor, said: MultiHeadMemory, source: MultiHeadMemory, hypotheses: int, bias: Tensor | None
+    ) -> tuple[Tensor, MultiHeadMemory, Tensor]:
+        """states [B · k, 1, D] → the same shape, what was said with this token, and the weights [B, k, H, S]."""
+        block, position = self._block, said.memory.keys
+        longer, seen = said, states
+
+        def look_back(x: Tensor) -> Tensor:
+            nonlocal longer
+            longer, found = said.step(x, self._back, bias)
+            return found
+
+        def look_over(x: Tensor) -> Tensor:
+            nonlocal seen
+            found, seen = self._read(source, x.view(-1, hypotheses, x.shape[-1]), position)
+            return found.view(x.shape)
+
+        states = block.around_attend(states, look_back)
+        states = block.around_cross(states, look_over)
+        states = block.around_forth(states, self._forth)
+        return states, longer, seen
+
+    def _read(self, source: MultiHeadMemory, query: Tensor, position: int) -> tuple[Tensor, Tensor]:
+        """query [B, k, D] → context [B, k, D], weights [B, k, H, S]"""
+        if source.owner.attention.pattern == Full():  # wherever they stand: the hypotheses read as one
+            result = source.read(query, weights=True, products=self._over)
+            assert result.weights is not None
+            return result.context, result.weights.transpose(1, 2)
+        found = [
+            source.read(query[:, slot, None], position=position, weights=True, products=self._over)
+            for slot in range(query.shape[1])
+        ]
+        weights = [each.weights[:, :, 0] for each in found if each.weights is not None]
+        return torch.cat([each.context for each in found], 1), torch.stack(weights, 1)
