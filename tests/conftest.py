@@ -1,8 +1,12 @@
 """Every test starts from the same seed, on one thread: two workers share two cores.
 
 Hypothesis times nothing, and draws the same examples in every run: a run fails for a change, not by chance.
-`pytest --hypothesis-profile=searching` looks for new ones.
+`pytest --hypothesis-profile=searching` looks for new ones. Kernels for a GPU run in Triton's interpreter.
 """
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"  # before anything imports Triton
 
 import pytest
 import torch

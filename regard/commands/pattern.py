@@ -18,6 +18,7 @@ def pattern(
     Beyond 64 positions a cell holds several, and its shade (· ░ ▒ ▓ █) is the share of pairs that may look.
 
     Names: full, causal, window, strided, dilated, global, random, blocks, longformer, bigbird, per_head; also & and |.
+    Over a picture of h × w patches: grid(h, w).window(reach), .row, .column, .axial.
     """
     from regard.core.pattern_text import parse
 

@@ -1,0 +1,331 @@
+"""Attention on a GPU: Regard beside torch's own, FlexAttention and compiled code, and beside what the chip could do.
+
+    python benchmarks/gpu_attention.py [--only WORK ...] [--runs 20] [--json FILE]
+
+- additive: from q', k', B = 64, T = S = 128, H = 512, D = 512; forward alone, in tanh a second, and forward + backward
+  beside torch.compile of the definition. "hardware" is tanh as the chip has it (torch's float32 precision "high"),
+  "exact" float32 throughout ("highest").
+- strided, window, longformer, bigbird, dense: bf16, 16 heads of 64 features; forward + backward beside FlexAttention,
+  of dense beside the best of torch's own.
+- million: Longformer over 1,048,576 positions, 4 heads, beside the same code over 65,536.
+
+Every result is checked first against the definition in float64, from the same rounded inputs: ‖x − right‖ / ‖right‖ of
+the context and of each gradient. Times are medians of event timings of alternating runs; before each, the device is
+kept busy so that it never waits for Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+import regard
+from regard import Additive, Full, Pattern, Strided, Window, attention, bigbird, longformer
+
+Run = Callable[[], Any]
+Look = Callable[..., Tensor]
+
+SHAPE = {"batch": 64, "queries": 128, "keys": 128, "hidden": 512, "features": 512}
+WINDOW, GLOBALS, RANDOM, BLOCK = 256, 64, 3, 128
+PATTERNS: dict[str, tuple[Pattern, int, float]] = {
+    "strided": (Strided(64), 16384, 20.0),
+    "window": (Window(WINDOW), 65536, 0.98),
+    "longformer": (longformer(2 * WINDOW, range(GLOBALS)), 65536, 2.0),
+    "bigbird": (bigbird(2 * WINDOW, range(GLOBALS), RANDOM, BLOCK), 65536, 4.0),
+}
+"""pattern, positions, how many times FlexAttention's speed"""
+
+
+@dataclass
+class Line:
+    """One line of the table."""
+
+    work: str
+    ours_ms: float
+    peer: str
+    peer_ms: float
+    bar: str
+    met: bool
+    errors: dict[str, float]
+    more: str = ""
+
+    def __str__(self) -> str:
+        errors = ", ".join(f"{name} {error:.1e}" for name, error in self.errors.items())
+        ratio = f": {self.peer_ms / self.ours_ms:.2f}× as fast" if self.peer else ""
+        peer = f", {self.peer} {self.peer_ms:.3f} ms" if self.peer else ""
+        verdict = "met" if self.met else "NOT MET"
+        return f"{self.work:28} {self.ours_ms:.3f} ms{peer}{ratio}{self.more} ({self.bar}: {verdict}; errors {errors})"
+
+
+def timed(sides: dict[str, Run], runs: int) -> dict[str, float]:
+    """Medians in ms, sides alternating."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for run in sides.values():
+        for _ in range(3):
+            run()
+    torch.cuda.synchronize()
+    for _ in range(runs):
+        for name, run in sides.items():
+            torch.cuda._sleep(2_000_000)  # type: ignore[no-untyped-call]
+            before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            before.record()  # type: ignore[no-untyped-call]
+            run()
+            after.record()  # type: ignore[no-untyped-call]
+            torch.cuda.synchronize()
+            found[name].append(before.elapsed_time(after))
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def peak(run: Run) -> int:
+    """Bytes above what is there before."""
+    run()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    run()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def apart(found: list[Tensor], right: list[Tensor], names: tuple[str, ...]) -> dict[str, float]:
+    return {name: float((x.double() - y).norm() / y.norm()) for name, x, y in zip(names, found, right, strict=True)}
+
+
+def both_ways(look: Look, inputs: list[Tensor], given: Tensor) -> Callable[[], list[Tensor]]:
+    """Forward and backward: [context, *gradients]"""
+
+    def run() -> list[Tensor]:
+        context = look(*inputs)
+        return [context, *torch.autograd.grad(context, inputs, given)]
+
+    return run
+
+
+# Additive
+
+
+def defined(query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> Tensor:
+    """softmax(vᵀ tanh(q + k)) value, as it is written"""
+    energies = (torch.tanh(query[:, :, None] + key[:, None]) * vector).sum(-1)
+    return torch.softmax(energies, -1) @ value
+
+
+def ours_additive(query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> Tensor:
+    score = Additive(None, None, query.shape[-1])
+    del score.vector
+    score.vector = vector  # type: ignore[assignment]
+    return attention(query, key, value, score=score).context
+
+
+def additive_inputs(
+    batch: int, queries: int, keys: int, hidden: int, features: int, dtype: torch.dtype
+) -> list[Tensor]:
+    torch.manual_seed(0)
+    shapes = ((batch, queries, hidden), (batch, keys, hidden), (hidden,), (batch, keys, features))
+    inputs = [torch.randn(shape, device="cuda").to(dtype) for shape in shapes]
+    inputs[2] = inputs[2] / hidden**0.5
+    return [x.requires_grad_() for x in inputs]
+
+
+def right_additive(inputs: list[Tensor], given: Tensor) -> list[Tensor]:
+    """In float64, a few rows of the batch at a time."""
+    parts = []
+    vector = inputs[2].detach().double()
+    for row in range(len(inputs[0])):
+        some = [x.detach()[row : row + 1].double().requires_grad_() for x in (inputs[0], inputs[1], inputs[3])]
+        own = vector.clone().requires_grad_()
+        context = defined(some[0], some[1], own, some[2])
+        parts.append(
+            (
+                context.detach(),
+                *torch.autograd.grad(context, [some[0], some[1], own, some[2]], given[row : row + 1].double()),
+            )
+        )
+    contexts, queries, keys, vectors, values = zip(*parts, strict=True)
+    return [torch.cat(contexts), torch.cat(queries), torch.cat(keys), torch.stack(vectors).sum(0), torch.cat(values)]
+
+
+def additive(runs: int) -> list[Line]:
+    lines = []
+    tanhs = SHAPE["batch"] * SHAPE["queries"] * SHAPE["keys"] * SHAPE["hidden"]
+    compiled = torch.compile(defined)
+    cases = (
+        ("fp32, hardware", torch.float32, "high", 1e-3, 2.5, 4.0),
+        ("bf16, hardware", torch.bfloat16, "high", 5e-3, 3.0, 4.0),
+        ("fp32, exact", torch.float32, "highest", 1e-5, 1.5, 2.5),
+    )
+    for name, dtype, precision, most, rate_bar, bar in cases:
+        torch.set_float32_matmul_precision(precision)
+        inputs = additive_inputs(**SHAPE, dtype=dtype)
+        given = torch.randn_like(inputs[3][:, : SHAPE["queries"]])
+        right = right_additive(inputs, given)
+        ours, theirs = both_ways(ours_additive, inputs, given), both_ways(compiled, inputs, given)
+        errors = apart(ours(), right, ("context", "q", "k", "v", "value"))
+        with torch.no_grad():
+            forward = timed({"ours": partial(ours_additive, *inputs), "peer": partial(compiled, *inputs)}, runs)
+        rate = tanhs / forward["ours"] / 1e9
+        lines.append(
+            Line(
+                f"additive forward, {name}",
+                forward["ours"],
+                "torch.compile",
+                forward["peer"],
+                f"≥ {rate_bar} T tanh/s, error ≤ {most}",
+                rate >= rate_bar and errors["context"] <= most,
+                errors,
+                f", {rate:.2f} T tanh/s",
+            )
+        )
+        found = timed({"ours": ours, "peer": theirs}, runs)
+        used, allowed = peak(ours), 3 * sum(x.numel() * x.element_size() for x in (*inputs, given))
+        lines.append(
+            Line(
+                f"additive both ways, {name}",
+                found["ours"],
+                "torch.compile",
+                found["peer"],
+                f"≥ {bar} × its speed, memory ≤ {allowed >> 20} MiB",
+                found["peer"] >= bar * found["ours"] and used <= allowed and max(errors.values()) <= most,
+                errors,
+                f", {used >> 20} MiB (compiled {peak(theirs) >> 20} MiB)",
+            )
+        )
+    torch.set_float32_matmul_precision("highest")
+    return lines
+
+
+# Patterns
+
+
+def heads(positions: int, count: int = 16, features: int = 64) -> list[Tensor]:
+    torch.manual_seed(0)
+    shape = (1, count, positions, features)
+    return [torch.randn(shape, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
+
+
+def flex_look(pattern: Pattern, positions: int) -> Look:
+    """FlexAttention of the same pattern; its mask is asked of ours, block by block where it is drawn at random."""
+    place = torch.zeros(positions, dtype=torch.bool, device="cuda")
+    place[:GLOBALS] = True
+    blocks = -(-positions // BLOCK)
+    drawn = torch.zeros(blocks, blocks, dtype=torch.bool, device="cuda")
+    random = [part for part in getattr(pattern, "patterns", ()) if type(part).__name__ == "RandomBlocks"]
+    for part in random:
+        at = torch.arange(blocks, device="cuda") * BLOCK
+        for first in range(0, blocks, 64):
+            drawn[first : first + 64] = part.allows(at[first : first + 64, None], at[None], positions)
+
+    def mask(_batch: Tensor, _head: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        if isinstance(pattern, Strided):
+            return (i - j) % pattern.every == 0
+        near = (i - j).abs() <= WINDOW
+        if isinstance(pattern, Window):
+            return near
+        near = near | place[i] | place[j]
+        return near | drawn[i // BLOCK, j // BLOCK] if random else near
+
+    block_mask = create_block_mask(mask, None, None, positions, positions, device="cuda", _compile=True)
+    compiled = torch.compile(flex_attention)
+    return lambda q, k, v: compiled(q, k, v, block_mask=block_mask)
+
+
+def ours_look(pattern: Pattern) -> Look:
+    return lambda q, k, v: attention(q, k, v, pattern=pattern).context
+
+
+def pattern_errors(pattern: Pattern, positions: int) -> dict[str, float]:
+    """At a length at which the definition in float64 fits: 4,096 positions, 2 heads."""
+    inputs = [x[:, :2, :4096].detach().requires_grad_() for x in heads(positions)]
+    given = torch.randn_like(inputs[0])
+    exact = [x.detach().double().requires_grad_() for x in inputs]
+    mask = pattern.mask(4096, 4096, 0, torch.device("cuda"))
+    right = both_ways(lambda q, k, v: scaled_dot_product_attention(q, k, v, attn_mask=mask), exact, given.double())()
+    return apart(both_ways(ours_look(pattern), inputs, given)(), right, ("context", "q", "k", "v"))
+
+
+def patterns(name: str, runs: int) -> list[Line]:
+    pattern, positions, bar = PATTERNS[name]
+    errors = pattern_errors(pattern, positions)
+    inputs = heads(positions)
+    given = torch.randn_like(inputs[0])
+    looks = {"ours": ours_look(pattern), "peer": flex_look(pattern, positions)}
+    with torch.no_grad():
+        apart_here = apart([looks["ours"](*inputs)], [looks["peer"](*inputs).double()], ("FlexAttention",))
+        forward = timed({side: partial(look, *inputs) for side, look in looks.items()}, runs)
+    found = timed({side: both_ways(look, inputs, given) for side, look in looks.items()}, runs)
+    more = f"; forward {forward['ours']:.3f} and {forward['peer']:.3f} ms"
+    met = found["peer"] >= bar * found["ours"]
+    return [
+        Line(
+            name, found["ours"], "FlexAttention", found["peer"], f"≥ {bar} × its speed", met, errors | apart_here, more
+        )
+    ]
+
+
+def dense(runs: int) -> list[Line]:
+    lines = []
+    for features in (64, 128):
+        inputs = heads(16384, features=features)
+        given = torch.randn_like(inputs[0])
+        sides = {"ours": both_ways(ours_look(Full()), inputs, given)}
+        for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION):
+
+            def look(q: Tensor, k: Tensor, v: Tensor, backend: SDPBackend = backend) -> Tensor:
+                with sdpa_kernel(backend):
+                    return scaled_dot_product_attention(q, k, v)
+
+            sides[backend.name] = both_ways(look, inputs, given)
+        found = timed(sides, runs)
+        best = min((name for name in found if name != "ours"), key=found.__getitem__)
+        met = found[best] >= 0.97 * found["ours"]
+        more = f", {14 * 16384**2 * features * 16 / found['ours'] / 1e9:.0f} TFLOP/s"
+        lines.append(
+            Line(f"dense, {features} features", found["ours"], best, found[best], "≥ 0.97 × its speed", met, {}, more)
+        )
+    return lines
+
+
+def million(runs: int) -> list[Line]:
+    pattern = PATTERNS["longformer"][0]
+    times = {}
+    for positions in (65536, 1048576):
+        inputs = heads(positions, count=4)
+        run = both_ways(ours_look(pattern), inputs, torch.randn_like(inputs[0]))
+        times[positions] = timed({"ours": run}, max(3, runs // 4))["ours"]
+    ratio = times[1048576] / times[65536]
+    more = f", {ratio:.1f} × the time of 65,536 ({times[65536]:.3f} ms)"
+    return [Line("million positions", times[1048576], "", 0.0, "≤ 18 ×", ratio <= 18, {}, more)]
+
+
+def main() -> None:
+    works = ("additive", *PATTERNS, "dense", "million")
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--only", nargs="+", choices=works, default=list(works))
+    reader.add_argument("--runs", type=int, default=20)
+    reader.add_argument("--json", type=Path)
+    arguments = reader.parse_args()
+    print(f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
+    lines: list[Line] = []
+    for work in arguments.only:
+        run = {"additive": additive, "dense": dense, "million": million}.get(work)
+        for line in patterns(work, arguments.runs) if run is None else run(arguments.runs):
+            print(line, flush=True)
+            lines.append(line)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps([asdict(line) for line in lines], indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Kernels of our own for a GPU, written in Triton."""

@@ -1,0 +1,235 @@
+"""Attention by products along lists of blocks, on the device: softmax(scale · q kᵀ) value, and its gradients.
+
+G rows of the batch, T queries, S keys, D features of keys, F of values. A *job* is a stretch of the list of one tile
+(jobs.py). Most tiles are one job, which writes its result. The list of a tile that meets far more than others, as one
+of global positions, is several jobs, so that it does not hold up the rest: they write parts, put together afterwards.
+
+In each job blocks without a mask come first, then those that have one. Energies are in units of log 2, for exp2.
+
+    p = 2^(e − lse),   ∂e = p (∂c valueᵀ − δ),   ∂q = scale ∂e k,   ∂k = scale ∂eᵀ q,   ∂value = pᵀ ∂c
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rows_of(base, places, size, width, FEATURES: tl.constexpr, EVEN: tl.constexpr):
+    """[N, FEATURES] of states [size, width], 0 beyond; EVEN: nothing lies beyond but features."""
+    d = tl.arange(0, FEATURES)
+    at = base + places[:, None].to(tl.int64) * width + d[None, :]
+    if EVEN:
+        return tl.load(at, (d < width)[None, :], 0.0)
+    else:
+        return tl.load(at, (places < size)[:, None] & (d < width)[None, :], 0.0)
+
+
+@triton.jit
+def _put(base, found, places, size, width, FEATURES: tl.constexpr):
+    d = tl.arange(0, FEATURES)
+    at = base + places[:, None].to(tl.int64) * width + d[None, :]
+    tl.store(at, found.to(base.dtype.element_ty), (places < size)[:, None] & (d < width)[None, :])
+
+
+@triton.jit
+def _seen(
+    energies, mask, table, visible, columns, keys,
+    VISIBLE: tl.constexpr, MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """energies [HEIGHT, WIDTH], −inf where the block's mask or padding hides a key."""
+    if MASKED:
+        inside = tl.arange(0, HEIGHT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+        energies = tl.where(tl.load(table + mask * HEIGHT * WIDTH + inside) != 0, energies, -float("inf"))
+    if VISIBLE:
+        there = tl.load(visible + columns, columns < keys, 0) != 0
+        energies = tl.where(there[None, :], energies, -float("inf"))
+    return energies
+
+
+@triton.jit
+def _forward_stretch(
+    q, key, value, visible, others, masks, table, highest, total, mixed, begin, end, keys, features, values, scale,
+    VISIBLE: tl.constexpr, MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """An online softmax over entries begin … end − 1 of the list."""
+    for entry in range(begin, end):
+        columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
+        k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
+        energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
+        mask = tl.load(masks + entry) if MASKED else 0
+        energies = _seen(energies, mask, table, visible, columns, keys, VISIBLE, MASKED, HEIGHT, WIDTH)
+        higher = tl.maximum(highest, tl.max(energies, 1))
+        finite = tl.where(higher == -float("inf"), 0.0, higher) if MASKED or VISIBLE else higher
+        weights = tl.exp2(energies - finite[:, None])
+        fade = tl.exp2(highest - finite)
+        total = total * fade + tl.sum(weights, 1)
+        v = _rows_of(value, columns, keys, values, VALUES, not MASKED)
+        mixed = tl.dot(weights.to(v.dtype), v, mixed * fade[:, None], input_precision=PRECISION)
+        highest = higher
+    return highest, total, mixed
+
+
+@triton.jit
+def forward(
+    query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
+    tiles, begins, middles, ends, slots, others, masks, table,
+    queries, keys, features, values, parts, scale,
+    VISIBLE: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """context [G, T, F] and lse [G, T]; of a job that is a part, [G, parts, HEIGHT, F] and [G, parts, HEIGHT]."""
+    job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    slot, inside = tl.load(slots + job), tl.arange(0, HEIGHT)
+    rows = tl.load(tiles + job) * HEIGHT + inside
+    q = _rows_of(query + row * queries * features, rows, queries, features, FEATURES, False)
+    key += row * keys * features
+    value += row * keys * values
+    if VISIBLE:
+        visible += tl.load(visible_rows + row) * keys
+    highest = tl.full((HEIGHT,), -float("inf"), tl.float32)
+    total = tl.zeros((HEIGHT,), tl.float32)
+    mixed = tl.zeros((HEIGHT, VALUES), tl.float32)
+    begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    highest, total, mixed = _forward_stretch(
+        q, key, value, visible, others, masks, table, highest, total, mixed, begin, middle, keys, features, values,
+        scale, VISIBLE, False, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+    highest, total, mixed = _forward_stretch(
+        q, key, value, visible, others, masks, table, highest, total, mixed, middle, end, keys, features, values,
+        scale, VISIBLE, True, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+    empty = total == 0
+    mixed = mixed / tl.where(empty, 1.0, total)[:, None]
+    sums = tl.where(empty, -float("inf"), highest + tl.log2(tl.where(empty, 1.0, total)))
+    if slot < 0:
+        _put(context + row * queries * values, mixed, rows, queries, values, VALUES)
+        tl.store(lse + row * queries + rows, sums, rows < queries)
+    else:
+        _put(part_context + (row * parts + slot) * HEIGHT * values, mixed, inside, HEIGHT, values, VALUES)
+        tl.store(part_lse + (row * parts + slot) * HEIGHT + inside, sums)
+
+
+@triton.jit
+def _query_stretch(
+    q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, end, keys, features, values, scale,
+    VISIBLE: tl.constexpr, MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    for entry in range(begin, end):
+        columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
+        k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
+        v = _rows_of(value, columns, keys, values, VALUES, not MASKED)
+        energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
+        mask = tl.load(masks + entry) if MASKED else 0
+        energies = _seen(energies, mask, table, visible, columns, keys, VISIBLE, MASKED, HEIGHT, WIDTH)
+        weights = tl.exp2(energies - sums[:, None])
+        slopes = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - weighed[:, None])
+        found = tl.dot(slopes.to(k.dtype), k, found, input_precision=PRECISION)
+    return found
+
+
+@triton.jit
+def query_gradient(
+    query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
+    tiles, begins, middles, ends, slots, others, masks, table,
+    queries, keys, features, values, parts, scale, back,
+    VISIBLE: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """∂q [G, T, D]; of a job that is a part, float32 [G, parts, HEIGHT, D]. `back` is the scale of ∂e k."""
+    job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    slot, inside = tl.load(slots + job), tl.arange(0, HEIGHT)
+    rows = tl.load(tiles + job) * HEIGHT + inside
+    q = _rows_of(query + row * queries * features, rows, queries, features, FEATURES, False)
+    g = _rows_of(gradient + row * queries * values, rows, queries, values, VALUES, False)
+    sums = tl.load(lse + row * queries + rows, rows < queries, float("inf"))
+    weighed = tl.load(delta + row * queries + rows, rows < queries, 0.0)
+    key += row * keys * features
+    value += row * keys * values
+    if VISIBLE:
+        visible += tl.load(visible_rows + row) * keys
+    found = tl.zeros((HEIGHT, FEATURES), tl.float32)
+    begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    found = _query_stretch(
+        q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, middle, keys, features, values,
+        scale, VISIBLE, False, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+    found = _query_stretch(
+        q, g, sums, weighed, key, value, visible, others, masks, table, found, middle, end, keys, features, values,
+        scale, VISIBLE, True, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+    if slot < 0:
+        _put(result + row * queries * features, found * back, rows, queries, features, FEATURES)
+    else:
+        into = part_result + (row * parts + slot) * HEIGHT * features
+        _put(into, found * back, inside, HEIGHT, features, FEATURES)
+
+
+@triton.jit
+def _key_stretch(
+    k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, end,
+    queries, features, values, scale,
+    MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Everything is transposed here: [WIDTH, HEIGHT], keys down, queries across."""
+    for entry in range(begin, end):
+        rows = tl.load(others + entry) * HEIGHT + tl.arange(0, HEIGHT)
+        q = _rows_of(query, rows, queries, features, FEATURES, False)
+        g = _rows_of(gradient, rows, queries, values, VALUES, False)
+        sums = tl.load(lse + rows, rows < queries, float("inf"))
+        weighed = tl.load(delta + rows, rows < queries, 0.0)
+        energies = tl.dot(k, tl.trans(q), input_precision=PRECISION) * scale
+        if MASKED:
+            across = tl.arange(0, WIDTH)[:, None] + tl.arange(0, HEIGHT)[None, :] * WIDTH
+            shown = tl.load(table + tl.load(masks + entry) * HEIGHT * WIDTH + across)
+            energies = tl.where(shown != 0, energies, -float("inf"))
+        weights = tl.where(there[:, None], tl.exp2(energies - sums[None, :]), 0.0)
+        by_value = tl.dot(weights.to(g.dtype), g, by_value, input_precision=PRECISION)
+        slopes = weights * (tl.dot(v, tl.trans(g), input_precision=PRECISION) - weighed[None, :])
+        by_key = tl.dot(slopes.to(q.dtype), q, by_key, input_precision=PRECISION)
+    return by_key, by_value
+
+
+@triton.jit
+def key_gradient(
+    query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
+    tiles, begins, middles, ends, slots, others, masks, table,
+    queries, keys, features, values, parts, scale, back,
+    VISIBLE: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """∂k [G, S, D] and ∂value [G, S, F]; of a job that is a part, float32 [G, parts, WIDTH, …]."""
+    job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    slot, inside = tl.load(slots + job), tl.arange(0, WIDTH)
+    columns = tl.load(tiles + job) * WIDTH + inside
+    k = _rows_of(key + row * keys * features, columns, keys, features, FEATURES, False)
+    v = _rows_of(value + row * keys * values, columns, keys, values, VALUES, False)
+    there = columns < keys
+    if VISIBLE:
+        there = there & (tl.load(visible + tl.load(visible_rows + row) * keys + columns, there, 0) != 0)
+    query += row * queries * features
+    gradient += row * queries * values
+    lse += row * queries
+    delta += row * queries
+    by_key = tl.zeros((WIDTH, FEATURES), tl.float32)
+    by_value = tl.zeros((WIDTH, VALUES), tl.float32)
+    begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    by_key, by_value = _key_stretch(
+        k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, middle,
+        queries, features, values, scale, False, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+    by_key, by_value = _key_stretch(
+        k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, middle, end,
+        queries, features, values, scale, True, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+    if slot < 0:
+        _put(result + row * keys * features, by_key * back, columns, keys, features, FEATURES)
+        _put(value_result + row * keys * values, by_value, columns, keys, values, VALUES)
+    else:
+        place = (row * parts + slot) * WIDTH
+        _put(part_result + place * features, by_key * back, inside, WIDTH, features, FEATURES)
+        _put(part_value + place * values, by_value, inside, WIDTH, values, VALUES)

@@ -1,0 +1,152 @@
+"""What a GPU computes by kernels of our own, and when."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from regard.core.kernels.flat import Flat, fold
+from regard.core.kernels.residues import regroup, ungroup
+from regard.core.kernels.tile_kernels import regroups, unsuited
+from regard.core.normalizers import Softmax
+from regard.core.patterns import Full, Pattern
+from regard.core.request import Request
+from regard.core.result import Result
+from regard.core.scores import AdditiveTerms, Bilinear
+
+NARROW = (torch.float32, torch.bfloat16, torch.float16)
+
+
+class FusedAdditive:
+    """fused/additive.py"""
+
+    name = "fused additive"
+
+    def refuse(self, request: Request) -> str | None:
+        reason = _unsuited(request)
+        if reason is not None:
+            return reason
+        return None if isinstance(request.terms, AdditiveTerms) else f"{request.score.title} is not additive"
+
+    def run(self, request: Request) -> Result:
+        from regard.core.kernels.fused.additive import Settings, attend
+
+        terms, leading = request.terms, request.leading
+        assert isinstance(terms, AdditiveTerms) and isinstance(request.normalizer, Softmax)
+        assert isinstance(request.pattern, Pattern)
+        settings = Settings(
+            request.pattern,
+            request.position,
+            _visible(request),
+            None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
+            exact=terms.query.dtype is torch.float32 and torch.get_float32_matmul_precision() == "highest",
+            asm=torch.cuda.get_device_capability(terms.query.device) >= (7, 5),
+        )
+        vector = fold((terms.vector / request.normalizer.temperature)[..., None, :], leading)[:, 0]
+        states = (fold(terms.query, leading), fold(terms.key, leading), vector, fold(request.value, leading))
+        context, lse = attend(settings, *states)
+        return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, -1))
+
+
+class FusedDot:
+    """fused/dot.py"""
+
+    name = "fused"
+
+    def refuse(self, request: Request) -> str | None:
+        from regard.core.kernels.fused.dot import MOST_FEATURES
+
+        reason = _unsuited(request)
+        if reason is not None:
+            return reason
+        if not isinstance(request.terms, Bilinear):
+            return f"{request.score.title} is not a product of query and key"
+        if request.allowed is not None:
+            return "a mask of pairs would have to be asked for every pair"
+        widest = max(request.terms.query.shape[-1], request.value.shape[-1])
+        return f"heads of {widest} features are too wide for it" if widest > MOST_FEATURES else None
+
+    def run(self, request: Request) -> Result:
+        from regard.core.kernels.fused.dot import Settings, attend
+
+        terms, leading = request.terms, request.leading
+        assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
+        assert isinstance(request.pattern, Pattern)
+        precision = "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+        scale = terms.scale / request.normalizer.temperature
+        settings = Settings(request.pattern, request.position, _visible(request), scale, precision)
+        query, key = terms.query.to(request.value.dtype), terms.key.to(request.value.dtype)
+        context, lse = attend(settings, fold(query, leading), fold(key, leading), fold(request.value, leading))
+        return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, -1))
+
+
+class Classes:
+    """A stride: full attention inside each residue class of positions, by torch's own."""
+
+    name = "classes"
+
+    def refuse(self, request: Request) -> str | None:
+        if not request.query.is_cuda:
+            return "not on a GPU"
+        reason = unsuited(request)
+        if reason is not None:
+            return reason
+        assert isinstance(request.pattern, Pattern)
+        if request.pattern.step == 1 or request.pattern.unstrided != Full():
+            return "the pattern is not a stride alone"
+        if not isinstance(request.normalizer, Softmax) or not isinstance(request.terms, Bilinear):
+            return "it is not a softmax over products"
+        if request.dropout > 0 or request.bias is not None or request.allowed is not None:
+            return "dropout, a bias or a mask of pairs cannot be regrouped into classes"
+        if request.position or request.visible is not None:
+            return "positions do not begin at 0, or some keys are padding"
+        if request.queries % request.pattern.step or request.keys % request.pattern.step:
+            return "classes would differ in size"
+        if 0 in (*request.leading, request.queries, request.keys):
+            return "there is nothing to compute"
+        return None
+
+    def run(self, request: Request) -> Result:
+        terms, leading = request.terms, request.leading
+        assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
+        assert isinstance(request.pattern, Pattern)
+        step = request.pattern.step
+        states = (fold(x, leading) for x in (terms.query.to(request.value.dtype), terms.key, request.value))
+        query, key, value = (regroup(x.to(request.value.dtype), step, 0) for x in states)  # [step, G, M, D]
+        scale = terms.scale / request.normalizer.temperature
+        context = ungroup(scaled_dot_product_attention(query, key, value, scale=scale), request.queries, 0)
+        return Result(context.view(*leading, *context.shape[1:]))
+
+
+def _unsuited(request: Request) -> str | None:
+    """Why neither of the fused kernels can serve the request."""
+    if not request.query.is_cuda:
+        return "not on a GPU"
+    if not has_triton():
+        return "Triton is not installed"
+    reason = unsuited(request)
+    if reason is not None:
+        return reason
+    if not isinstance(request.normalizer, Softmax):
+        return f"{type(request.normalizer).__name__} is not a softmax"
+    if request.value.dtype not in NARROW:
+        return f"it computes in float32 at most, not {request.value.dtype}"
+    if request.dropout > 0:
+        return "it has no dropout"
+    if request.bias is not None:
+        return "it takes no bias"
+    if regroups(request):
+        return "a stride is computed in classes"
+    return None
+
+
+def _visible(request: Request) -> Flat | None:
+    return None if request.visible is None else Flat.fold(request.visible, request.leading, 1)
+
+
+@lru_cache(maxsize=1)
+def has_triton() -> bool:
+    return find_spec("triton") is not None
