@@ -20,6 +20,8 @@ from regard.tracing import TOLD
 BATCH = 64
 WORDS = 32768
 """at most so many words are read at once, padding counted"""
+LOOKED = 400
+"""words of a text up to which its trace has how they look at one another"""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,24 @@ class Labeller:
                 classified = self.model(batch, weights=looked)
             chances = torch.softmax(classified.logits.float() / temperature, -1).cpu().tolist()
             weights = None if classified.weights is None else classified.weights.float().cpu().numpy()
+            inside = self._inside(batch) if looked else None
             for place, row in enumerate(rows):
                 ranked = sorted(zip(self.labels, chances[place], strict=True), key=lambda each: -each[1])
                 trace = None
                 if weights is not None:
                     label = ranked[0][0] if told is None else told[row]
-                    trace = self._trace(tidied[row], documents[row], weights[place], ranked, label)
+                    own = None if inside is None else inside[place]
+                    trace = self._trace(tidied[row], documents[row], weights[place], own, ranked, label)
                 found[row] = Labelling(tidied[row], dict(ranked), trace)
         return [found[row] for row in range(len(texts))]
+
+    def _inside(self, batch: DocumentBatch) -> Matrix | None:
+        """How the words look at one another, [B, layers, heads, S, S]; None if they do not, or are too many to show."""
+        if batch.source.shape[1] > LOOKED:
+            return None
+        with torch.inference_mode():
+            found = self.model.attentions(batch)
+        return None if found is None else found.float().cpu().numpy()
 
     def _batches(
         self, documents: Sequence[Document], device: torch.device
@@ -97,15 +109,25 @@ class Labeller:
                 yield some, DocumentBatch.of([documents[row] for row in some], self.reader.spelling).to(device)
 
     def _trace(
-        self, text: str, document: Document, weights: Matrix, ranked: list[tuple[str, float]], label: str
+        self,
+        text: str,
+        document: Document,
+        weights: Matrix,
+        inside: Matrix | None,
+        ranked: list[tuple[str, float]],
+        label: str,
     ) -> Trace:
-        """weights [queries, words and padding]"""
+        """weights [queries, words and padding], inside [layers, heads, words and padding, the same]"""
         spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in document.pieces]
         source = Side(text, spans, None, [piece.token for piece in document.pieces])
         others = [each for each in ranked if each[0] != label]
         target = Side(label, [Span(label, 0, len(label))])
         seen = np.asarray(weights[None, :, None, : len(spans)], np.float32)  # [layers, heads, 1, pieces]
+        attentions = [Attended("pool", seen)]
+        if inside is not None:
+            own = inside[..., : len(spans), : len(spans)]
+            attentions.append(Attended("encoder", np.asarray(own, np.float32)))
         candidates = [Candidate(each, share, float(np.log(max(share, 1e-30)))) for each, share in ranked]
         known = {name: self.card[name] for name in TOLD if self.card.get(name) is not None}
         step = Step(dict(ranked).get(label, 0.0), others)
-        return Trace(source, target, [Attended("pool", seen)], [step], candidates, known)
+        return Trace(source, target, attentions, [step], candidates, known)

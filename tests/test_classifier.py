@@ -12,6 +12,7 @@ import torch
 import regard
 from regard.classifier import Classifier, fitted_temperature
 from regard.evidence.of_label import examined_label
+from regard.labelling import LOOKED
 from regard.look.trace import Trace
 from regard.text.pairs import Pair
 from tests.training import toy_labels as toy
@@ -83,6 +84,24 @@ def test_the_trace_looks_from_the_label_at_the_words(classifier: Classifier) -> 
     assert [each.text for each in trace.candidates] == ["good", "bad"]
     assert trace.steps[0].probability == pytest.approx(answer.probability)
     assert Trace.from_dict(json.loads(json.dumps(trace.as_dict()))).target.text == "good"
+
+
+def test_where_words_look_at_one_another_the_trace_has_it(tmp_path: Path) -> None:
+    settings = {**toy.TINY, "model.states": "embeddings + attention", "model.layers": 2, "encoder.pattern": "window(1)"}
+    regard.train(toy.TEXTS, tmp_path / "m", task="classify", settings=settings | {"training.epochs": 1}, device="cpu")
+    classifier = regard.load(tmp_path / "m", device="cpu", precision="fp32")
+    assert isinstance(classifier, Classifier)
+    texts = ["The film is gripping, they say.", "Dull."]
+    traces = [answer.trace for answer in classifier.answers(texts, details=True)]
+    for trace in traces:
+        assert trace is not None and [each.name for each in trace.attentions] == ["pool", "encoder"]
+        weights, size = trace.attentions[1].weights, len(trace.source.pieces)
+        assert weights.shape == (2, 4, size, size)
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        far = np.abs(np.arange(size)[:, None] - np.arange(size)) > 1
+        assert not weights[..., far].any()
+    (alone,) = classifier.answers([texts[1] + " word" * LOOKED], details=True)
+    assert alone.trace is not None and [each.name for each in alone.trace.attentions] == ["pool"]
 
 
 def test_evidence_points_at_the_word_that_decides(classifier: Classifier) -> None:

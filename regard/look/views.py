@@ -45,15 +45,16 @@ def in_terminal(
 ) -> str:
     """A grid, or the text with its words marked; there are no links in a terminal."""
     check_view(view)
-    if _kind(trace, view, pieces) == "text":
+    if _kind(trace, view, attention, pieces) == "text":
         return marked(passage(trace, attention=attention, layer=layer, head=head), colours=colours)
     shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
     return grid(shown, colours=colours)
 
 
-def _kind(trace: Trace, view: str | None, pieces: bool) -> str:
+def _kind(trace: Trace, view: str | None, attention: str | None, pieces: bool) -> str:
     """The view that was asked for, or the one that suits."""
-    return view or ("text" if trace.usual == "pool" and len(trace.target.words) == 1 and not pieces else "grid")
+    pooled = (attention or trace.usual) == "pool"
+    return view or ("text" if pooled and len(trace.target.words) == 1 and not pieces else "grid")
 
 
 def save(
@@ -81,7 +82,7 @@ def save(
         path.write_text(page(traces), encoding="utf-8", newline="\n")
         return [path]
     files = [path] if len(traces) == 1 else [_numbered(path, number) for number in range(1, len(traces) + 1)]
-    shown = [_drawn(trace, _kind(trace, view, pieces), attention, layer, head, pieces) for trace in traces]
+    shown = [_drawn(trace, _kind(trace, view, attention, pieces), attention, layer, head, pieces) for trace in traces]
     failed = []
     for each, file in zip(shown, files, strict=True):
         try:

@@ -115,6 +115,11 @@ class TextClassifier(nn.Module):
         seen = torch.cat([looked for _, looked in found], 1) if weights else None
         return Classified(each.mean(0), each, seen)
 
+    def attentions(self, batch: DocumentBatch) -> Tensor | None:
+        """How the words look at one another, [B, layers of all judges, heads, S, S]; None if none lets them."""
+        found = [layer for judge in self.judges for layer in judge.attentions(batch)]  # type: ignore[operator]
+        return torch.stack(found, 1) if found else None
+
 
 class Judge(nn.Module):
     """batch, ratios [B, S, 2C] → logits [B, C], and what was looked at [B, Q, S] if asked for"""
@@ -142,6 +147,12 @@ class Judge(nn.Module):
         given = ratios if self.words is None else self.words(batch)  # [B, S, D]
         found = self.level(given, batch.lengths, batch.sentences, self._shown(batch.real), weights)
         return self.output(self.dropout(found.context)), found.weights
+
+    def attentions(self, batch: DocumentBatch) -> list[Tensor]:
+        """Of each layer [B, heads, S, S], where words look at one another over the whole text."""
+        if self.words is None or not isinstance(self.level, Flat) or self.level.states.kind != "attention":
+            return []
+        return self.level.attentions(self.words(batch), batch.lengths)
 
     def _shown(self, real: Tensor) -> Tensor:
         """bool [B, S]: the words that may be looked at; in training some are not, but never none."""

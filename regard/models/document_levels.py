@@ -38,9 +38,19 @@ class Flat(nn.Module):
 
     def forward(self, words: Tensor, lengths: Tensor, sentences: Tensor, shown: Tensor, weights: bool) -> Pooled:
         """words [B, S, D]; `shown` [B, S]: those that may be looked at."""
-        real = torch.arange(words.shape[1], device=words.device) < lengths.to(words.device)[:, None]
-        found = self.pool(self.states(words, real, lengths), allowed=shown[:, None], weights=weights)
+        found = self.pool(self._states(words, lengths), allowed=shown[:, None], weights=weights)
         return Pooled(found.context.flatten(1), found.weights)
+
+    def attentions(self, words: Tensor, lengths: Tensor) -> list[Tensor]:
+        """How the words look at one another, [B, heads, S, S] for each layer; nothing if they do not."""
+        seen: list[Tensor] = []
+        self._states(words, lengths, seen)
+        return seen
+
+    def _states(self, words: Tensor, lengths: Tensor, seen: list[Tensor] | None = None) -> Tensor:
+        real = torch.arange(words.shape[1], device=words.device) < lengths.to(words.device)[:, None]
+        found: Tensor = self.states(words, real, lengths, seen)
+        return found
 
 
 class Hierarchical(nn.Module):

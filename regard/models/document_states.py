@@ -40,7 +40,8 @@ class States(nn.Module):
             self.blocks = nn.ModuleList(EncoderBlock(shape, looking) for _ in range(layers))
             self.norm = nn.LayerNorm(width)
 
-    def forward(self, words: Tensor, real: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, words: Tensor, real: Tensor, lengths: Tensor, seen: list[Tensor] | None = None) -> Tensor:
+        """The weights of self-attention, [B, heads, S, S], go into `seen`, if given."""
         if self.kind in ("counts", "embeddings"):
             return words
         if self.kind == "convolution":
@@ -50,6 +51,6 @@ class States(nn.Module):
         else:
             made = words
             for block in self.blocks:
-                made = block(made, lengths.to(made.device))
+                made = block(made, lengths.to(made.device), seen=seen)
             made = self.dropout(self.norm(made))
         return torch.cat([made, words], -1)

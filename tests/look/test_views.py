@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from regard.look import png, views
 from regard.look.layout import Picture, Words
+from regard.look.trace import Attended, Side, Span, Trace
 from tests.look.traces import arabic, chinese, marathi
 
 
@@ -25,6 +27,21 @@ def test_a_picture_that_cannot_be_made_keeps_no_other_from_being_made(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a-1.png", "a-3.png"]
     with pytest.raises(ValueError, match=r"b\.png: no installed font has ا \(Arabic\)$"):
         views.save([arabic()], tmp_path / "b.png")
+
+
+def test_of_a_label_its_words_are_marked_and_what_they_look_at_is_a_grid() -> None:
+    spans = [Span("good", 0, 4), Span("book", 5, 9)]
+    source, target = Side("good book", spans), Side("yes", [Span("yes", 0, 3)])
+    own = np.array([[0.9, 0.1], [0.25, 0.75]], np.float32)
+    attentions = [
+        Attended("pool", np.full((1, 1, 1, 2), 0.5, np.float32)),
+        Attended("encoder", own[None, None]),
+    ]
+    trace = Trace(source, target, attentions)
+    assert "0.25" not in views.in_terminal(trace, colours=False)
+    shown = views.in_terminal(trace, colours=False, attention="encoder")
+    assert [line.split()[0] for line in shown.splitlines() if "0." in line] == ["good", "book"]
+    assert "0.25" in shown
 
 
 def test_what_no_trace_has_is_refused_before_anything_is_written(tmp_path: Path) -> None:
