@@ -86,7 +86,7 @@ class _Loop(torch.autograd.Function):
         first, key, value, kept, joined, queries, outputs, seen, *given = ctx.saved_tensors
         weights = Weights(*given)
         steps, (batch, hidden), (_, keys, features) = len(kept), first.shape, value.shape
-        by_output = by_output.contiguous()
+        by_output, by_seen = by_output.contiguous(), by_seen.contiguous()
         by_combined, by_joined = torch.empty_like(outputs), torch.empty_like(joined)
         by_input, by_state = (kept.new_empty(steps, batch, 3 * hidden) for _ in range(2))
         by_query, by_key = torch.empty_like(queries), torch.zeros_like(key)

@@ -41,7 +41,7 @@ def test_as_by_autograd() -> None:
     wanted, looked = by_autograd(*exact[:4], LENGTHS, Weights(*exact[4:]))
     torch.testing.assert_close(outputs, wanted.float(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(seen, looked.float(), atol=1e-5, rtol=1e-5)
-    given = torch.randn_like(outputs), torch.randn_like(seen)
+    given = [torch.randn(x.transpose(0, 1).shape).transpose(0, 1) for x in (outputs, seen)]  # as sentences first
     found = torch.autograd.grad((outputs * given[0]).sum() + (seen * given[1]).sum(), inputs)
     right = torch.autograd.grad((wanted * given[0]).sum() + (looked * given[1]).sum(), exact)
     for mine, theirs in zip(found, right, strict=True):
