@@ -120,6 +120,8 @@ class Loop:
                     self._between_updates()  # what was due when the run was interrupted
                 while not progress.ended:
                     self._epoch()
+            if self._stop:  # it came when the last update was over
+                raise KeyboardInterrupt
         except KeyboardInterrupt:
             self._interrupted()
             raise
