@@ -26,21 +26,16 @@ class Product:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, relu: bool = False) -> None:
-        device = weight.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        dtype = product_dtype(weight)
         self._weight, self._bias = weight.to(dtype), None if bias is None else bias.to(dtype)
         self._relu = relu
         self._laid_out = None
-        if device == "cpu" and not torch.is_grad_enabled() and _lays_out(dtype):
+        if weight.device.type == "cpu" and not torch.is_grad_enabled() and _lays_out(dtype):
             self._laid_out = torch.ops.mkldnn._reorder_linear_weight(self._weight.contiguous(), ROWS)
 
     @classmethod
     def of(cls, layer: nn.Linear, relu: bool = False) -> Product:
         return cls(layer.weight, layer.bias, relu)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self._weight.dtype
 
     def __call__(self, x: Tensor) -> Tensor:
         x = x.to(self._weight.dtype)
@@ -49,6 +44,12 @@ class Product:
             return _laid_out_product()(x, self._laid_out, self._bias, after, [], "")
         found = linear(x, self._weight, self._bias)
         return torch.relu(found) if self._relu else found
+
+
+def product_dtype(weight: Tensor) -> torch.dtype:
+    """What autocast asks for now; otherwise the weight's own."""
+    device = weight.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
 
 
 def _laid_out_product() -> Callable[..., Tensor]:

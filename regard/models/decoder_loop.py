@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.core.kernels.fused.blocks import power
+
 BLOCK = 128
 """features that a program takes at once"""
 
@@ -72,7 +74,7 @@ class _Loop(torch.autograd.Function):
             context = joined[t, :, hidden:]
             device.attend_forward[(batch,)](
                 queries[t], key, weights.vector, value, lengths, seen[t], context,
-                keys, key.shape[2], features, context.stride(0), KEYS=_power(keys), BLOCK=32,
+                keys, key.shape[2], features, context.stride(0), KEYS=power(keys), BLOCK=32,
             )  # fmt: skip
             torch.addmm(weights.combine_bias, joined[t], weights.combine.t(), out=outputs[t]).tanh_()
             state = new
@@ -103,7 +105,7 @@ class _Loop(torch.autograd.Function):
             device.attend_backward[(batch,)](
                 queries[t], key, weights.vector, value, seen[t], by_context, by_seen[t],
                 by_query[t], by_key, by_vector, keys, key.shape[2], features, by_context.stride(0),
-                GIVEN=True, KEYS=_power(keys), BLOCK=32,
+                GIVEN=True, KEYS=power(keys), BLOCK=32,
             )  # fmt: skip
             by_new = torch.addmm(by_joined[t, :, :hidden], by_query[t], weights.query).add_(carried)
             old = first if t == 0 else joined[t - 1, :, :hidden]
@@ -125,8 +127,3 @@ class _Loop(torch.autograd.Function):
         )
         by_value = seen.permute(1, 2, 0) @ by_joined[:, :, hidden:].transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
         return by_input, carried, by_key, by_value, None, *by_weights
-
-
-def _power(number: int) -> int:
-    """The next power of two."""
-    return max(16, 1 << max(0, number - 1).bit_length())

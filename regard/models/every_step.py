@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from regard.core.product import Product
+from regard.core.product import Product, product_dtype
 
 
 @dataclass
@@ -40,24 +40,23 @@ class EveryStep:
     """x [..., N, in] → y [..., N, out], for the steps of one forward pass; leading dims are those of W and b."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        self._noted = torch.is_grad_enabled() and not weight.is_cuda
-        if not self._noted and weight.dim() == 2:
-            self._without_notes: Callable[[Tensor], Tensor] = Product(weight, bias)
+        noted = torch.is_grad_enabled() and not weight.is_cuda
+        if not noted and weight.dim() == 2:
+            self._map: Callable[[Tensor], Tensor] = Product(weight, bias)
             return
-        device = weight.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        dtype = product_dtype(weight)
         ready, ready_bias = weight.to(dtype), None if bias is None else bias.to(dtype)
-        self._without_notes = partial(_product, weight=ready, bias=ready_bias)
-        if self._noted:
-            self._notes = _Notes(ready.detach(), None if ready_bias is None else ready_bias.detach())
-            # Every step depends on the anchor, so its backward runs when the gradients of all steps have come, though
-            # they hand it none.
-            self._anchor = cast(Tensor, _Anchor.apply(weight, bias, self._notes))  # type: ignore[no-untyped-call]
+        if not noted:
+            self._map = partial(_product, weight=ready, bias=ready_bias)
+            return
+        notes = _Notes(ready.detach(), None if ready_bias is None else ready_bias.detach())
+        # Every step depends on the anchor, so its backward runs when the gradients of all steps have come, though they
+        # hand it none.
+        anchor = cast(Tensor, _Anchor.apply(weight, bias, notes))  # type: ignore[no-untyped-call]
+        self._map = lambda x: cast(Tensor, _Step.apply(x, anchor, notes))  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._noted:
-            return cast(Tensor, _Step.apply(x, self._anchor, self._notes))  # type: ignore[no-untyped-call]
-        return self._without_notes(x)
+        return self._map(x)
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

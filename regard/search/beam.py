@@ -14,12 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.search.chances import by_rows, chances
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.top import top
 from regard.text.vocabulary import END, START
-
-ROWS = 16
-"""sentences at a time on the CPU, where their chances, [16, k, V], stay in the cache"""
 
 
 @dataclass
@@ -132,11 +130,7 @@ class _Beam:
 
     def _extensions(self, logits: Tensor, time: int) -> tuple[Tensor, Tensor]:
         """The 2k best of all hypotheses by all tokens: log-probabilities and places in k · V, [B', 2k]."""
-        rows = len(logits) if logits.is_cuda else ROWS
-        parts = [
-            self._best_tokens(part, time, self._sentences[first : first + rows])
-            for first, part in zip(range(0, len(logits), rows), logits.split(rows), strict=True)
-        ]
+        parts = [self._best_tokens(part, time, self._sentences[some]) for some, part in by_rows(logits)]
         best, tokens = (torch.cat(found) for found in zip(*parts, strict=True))  # [B', k, 2k]
         best = best + self._scores[..., None]
         hypotheses = torch.arange(best.shape[1], device=best.device)[:, None]
@@ -146,13 +140,10 @@ class _Beam:
 
     def _best_tokens(self, logits: Tensor, time: int, sentences: np.ndarray) -> tuple[Tensor, Tensor]:
         """[n, k, V] → the 2k likeliest tokens after each hypothesis of n sentences: (log-probabilities, tokens)"""
-        chances = torch.log_softmax(logits.float(), -1)
-        chances[..., :END] = -torch.inf  # padding and start
-        if time < self._least:
-            chances[..., END] = -torch.inf
+        found = chances(logits, time >= self._least)
         if self._prefixes is not None:
-            self._force(chances, time, sentences)
-        return top(chances, min(2 * self._width, chances.shape[-1]))
+            self._force(found, time, sentences)
+        return top(found, min(2 * self._width, found.shape[-1]))
 
     def _force(self, chances: Tensor, time: int, sentences: np.ndarray) -> None:
         """Leave only the next token of the prefix possible, in place."""

@@ -8,15 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.search.chances import by_rows, chances
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.top import top
 from regard.text.vocabulary import END, START
 
 Choose = Callable[[Tensor], Tensor]
 """logits [n, V] → tokens [n]"""
-
-ROWS = 16
-"""sentences at a time on the CPU, where their chances, [16, V], stay in the cache"""
 
 
 def greedy(
@@ -80,10 +78,9 @@ def walk(
     sentences, time = np.arange(len(real)), 0
     while len(sentences):
         logits, weights, state = model.step(state, tokens)
-        rows = len(logits) if logits.is_cuda else ROWS
         parts = [
-            _taken(part, choose, time < limit.least, _told(prefixes, sentences[first : first + rows], time))
-            for first, part in zip(range(0, len(logits), rows), logits[:, 0].split(rows), strict=True)
+            _taken(chances(part, time >= limit.least), choose, _told(prefixes, sentences[some], time))
+            for some, part in by_rows(logits[:, 0])
         ]
         chosen, gained = (torch.cat(found) for found in zip(*parts, strict=True))  # [B']
         gains = gained.tolist()
@@ -119,17 +116,13 @@ class _Path:
         return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.rows, 2))
 
 
-def _taken(logits: Tensor, choose: Choose, unended: bool, told: list[int] | None) -> tuple[Tensor, Tensor]:
-    """logits [n, V] → the tokens taken and their log-probabilities, [n]. `told`: those that must be, −1: any."""
-    chances = torch.log_softmax(logits.float(), -1)
-    chances[..., :END] = -torch.inf  # padding and start
-    if unended:
-        chances[..., END] = -torch.inf
-    chosen = choose(chances)
+def _taken(logits: Tensor, choose: Choose, told: list[int] | None) -> tuple[Tensor, Tensor]:
+    """Chances [n, V] → the tokens taken and their log-probabilities, [n]. `told`: those that must be, −1: any."""
+    chosen = choose(logits)
     if told is not None:
         forced = torch.tensor(told, device=chosen.device)
         chosen = torch.where(forced >= 0, forced, chosen)
-    return chosen, chances.gather(-1, chosen[:, None])[:, 0]
+    return chosen, logits.gather(-1, chosen[:, None])[:, 0]
 
 
 def _told(prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> list[int] | None:

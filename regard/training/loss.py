@@ -15,6 +15,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from regard.core.product import product_dtype
+
 ROWS = 128
 """rows at a time on the CPU"""
 
@@ -35,7 +37,7 @@ class _Smoothed(torch.autograd.Function):
         ctx: Any, output: Tensor, weight: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         device = output.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else output.dtype
+        dtype = product_dtype(output)
         narrow, table = output.to(dtype), weight.to(dtype)
         logits = narrow @ table.mT  # [N, V], without the bias; to become the gradient
         count, size = logits.shape

@@ -89,6 +89,11 @@ def blocks_of(
     )
 
 
+def power(number: int) -> int:
+    """The next power of two, and at least what the tensor cores take: the size of a tile that holds so many."""
+    return max(16, 1 << max(0, number - 1).bit_length())
+
+
 def _columns(pattern: Pattern, places: Sequence[int], keys: int) -> tuple[Spans, Spans]:
     """(keys that some of the queries may look at, keys that certainly all may look at)"""
     possible: Spans = ()

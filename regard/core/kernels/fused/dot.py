@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
-from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of
+from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
 from regard.core.kernels.fused.jobs import Jobs, jobs_of
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
@@ -210,8 +210,8 @@ class _Problem:
             "VISIBLE": visible is not None,
             "HEIGHT": HEIGHT,
             "WIDTH": WIDTH,
-            "FEATURES": _power(self.features),
-            "VALUES": _power(self.values),
+            "FEATURES": power(self.features),
+            "VALUES": power(self.values),
             "PRECISION": self.settings.precision,
         }
 
@@ -221,8 +221,3 @@ def _together(result: Tensor, parts: Tensor, jobs: Jobs, size: int) -> None:
     for tile, first, last in jobs.cut:
         at = slice(tile * size, min((tile + 1) * size, result.shape[1]))
         result[:, at] = parts[:, first:last].sum(1)[:, : at.stop - at.start].to(result.dtype)
-
-
-def _power(number: int) -> int:
-    """The next power of two that the tensor cores take."""
-    return max(16, 1 << max(0, number - 1).bit_length())

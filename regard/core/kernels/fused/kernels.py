@@ -1,4 +1,4 @@
-"""What a GPU computes by kernels of our own, and when."""
+"""What a GPU computes by kernels of our own, and when. Not among the kernels of the plan until they have run on one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FusedAdditive:
             _visible(request),
             None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
             exact=terms.query.dtype is torch.float32 and torch.get_float32_matmul_precision() == "highest",
-            asm=torch.cuda.get_device_capability(terms.query.device) >= (7, 5),
+            asm=terms.query.is_cuda and torch.cuda.get_device_capability(terms.query.device) >= (7, 5),
         )
         vector = fold((terms.vector / request.normalizer.temperature)[..., None, :], leading)[:, 0]
         states = (fold(terms.query, leading), fold(terms.key, leading), vector, fold(request.value, leading))
@@ -114,8 +114,8 @@ class Classes:
         assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
         assert isinstance(request.pattern, Pattern)
         step = request.pattern.step
-        states = (fold(x, leading) for x in (terms.query.to(request.value.dtype), terms.key, request.value))
-        query, key, value = (regroup(x.to(request.value.dtype), step, 0) for x in states)  # [step, G, M, D]
+        states = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key, request.value))
+        query, key, value = (regroup(x, step, 0) for x in states)  # [step, G, M, D]
         scale = terms.scale / request.normalizer.temperature
         context = ungroup(scaled_dot_product_attention(query, key, value, scale=scale), request.queries, 0)
         return Result(context.view(*leading, *context.shape[1:]))

@@ -1,0 +1,41 @@
+"""Requests through the kernels for a GPU, in Triton's interpreter, against the reference."""
+
+import pytest
+import torch
+
+from regard.core.attention import plan
+from regard.core.pattern_text import parse
+from regard.core.reference import reference
+from regard.core.request import Request
+from regard.core.scores import Additive
+
+pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
+from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot
+
+
+def request(pattern: str, keys: int = 24, additive: bool = False, padded: bool = True) -> Request:
+    states = [torch.randn(2, 2, keys, 16) for _ in range(3)]
+    score = Additive(16, 16, hidden=12, heads=2) if additive else "scaled_dot"
+    lengths = [keys, 9] if padded else None
+    return plan(*states, score=score, pattern=parse(pattern), lengths=lengths).request
+
+
+@pytest.mark.parametrize(
+    ("kernel", "asked"),
+    [
+        (FusedDot(), request("window(3) | global(0)")),
+        (FusedAdditive(), request("window(3) | global(0)", additive=True)),
+        (Classes(), request("strided(4)", padded=False)),
+    ],
+    ids=["fused", "fused additive", "classes"],
+)
+def test_as_the_reference(kernel: FusedDot | FusedAdditive | Classes, asked: Request) -> None:
+    found, expected = kernel.run(asked), reference(asked)
+    torch.testing.assert_close(found.context, expected.context, atol=1e-5, rtol=1e-4)
+    if found.lse is not None and expected.lse is not None:
+        torch.testing.assert_close(found.lse, expected.lse, atol=1e-5, rtol=1e-4)
+
+
+def test_they_are_for_a_gpu() -> None:
+    for kernel in (FusedDot(), FusedAdditive(), Classes()):
+        assert kernel.refuse(request("window(3)")) == "not on a GPU"
