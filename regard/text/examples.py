@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
-from regard.text.variation import Segmentations, without_stop
+from regard.text.variation import Numbers, Segmentations, without_stop
 from regard.text.vocabulary import Vocabulary
 
 
@@ -54,7 +55,7 @@ class Examples:
             Segmentations(vocabulary, variety.segmentation, seed + side)
             for side, vocabulary in enumerate((source, target))
         )
-        self._chunks: dict[tuple[int, bool, bool], tuple[list[str], list[str]]] = {}
+        self._forms: dict[tuple[int, bool, bool], tuple[Numbers, Numbers]] = {}
 
     def __len__(self) -> int:
         return len(self._plain)
@@ -84,21 +85,23 @@ class Examples:
         source, target = self._text(index, lower, bare)
         return Example(self._source.encode(source), self._target.encode(target))
 
-    def _form(self, index: int, lower: bool, bare: bool) -> tuple[list[str], list[str]]:
-        """The chunks of both sides."""
-        found = self._chunks.get((index, lower, bare))
+    def _form(self, index: int, lower: bool, bare: bool) -> tuple[Numbers, Numbers]:
+        """The chunks of both sides, by their numbers."""
+        found = self._forms.get((index, lower, bare))
         if found is None:
             source, target = self._text(index, lower, bare)
-            found = self._chunks[index, lower, bare] = (self._source.chunks(source), self._target.chunks(target))
+            first, second = self._segmentations
+            found = first.known(self._source.chunks(source)), second.known(self._target.chunks(target))
+            self._forms[index, lower, bare] = found
         return found
 
-    def _cut(self, forms: list[tuple[list[str], list[str]]], drawn: np.random.Generator) -> list[Example]:
+    def _cut(self, forms: list[tuple[Numbers, Numbers]], drawn: np.random.Generator) -> list[Example]:
         """Each chunk in one of its segmentations."""
-        sides: list[list[list[int]]] = []
-        for side, segment in enumerate(self._segmentations):
-            total = sum(len(form[side]) for form in forms)
-            numbers = iter(drawn.integers(segment.count, size=total).tolist())
-            sides.append([[token for chunk in form[side] for token in segment(chunk, next(numbers))] for form in forms])
+        sides = []
+        for segment, rows in zip(self._segmentations, zip(*forms, strict=True), strict=True):
+            chunks = np.concatenate(rows)
+            tokens, counts = segment.tokens(chunks, drawn.integers(segment.count, size=len(chunks)))
+            sides.append(_split(tokens.tolist(), counts, [len(row) for row in rows]))
         return [Example(*both) for both in zip(*sides, strict=True)]
 
     def _text(self, index: int, lower: bool, bare: bool) -> tuple[str, str]:
@@ -107,3 +110,9 @@ class Examples:
         if bare:
             source, target = without_stop(source, target) or (source, target)
         return tidy(source.lower()) if lower else source, target
+
+
+def _split(tokens: list[int], counts: Numbers, chunks: Sequence[int]) -> list[list[int]]:
+    """The tokens of each row, which has so many `chunks` of so many tokens (`counts`)."""
+    ends = np.concatenate([[0], np.cumsum(counts)])[np.cumsum([0, *chunks])].tolist()
+    return [tokens[first:last] for first, last in pairwise(ends)]

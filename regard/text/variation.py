@@ -8,34 +8,53 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.text.vocabulary import BYTES, Vocabulary
 
 STOPS = ".।。"
 
 
+Numbers = NDArray[np.int64]
+
+
 class Segmentations:
-    """chunk, number → tokens; number 0 is the vocabulary's own segmentation."""
+    """chunk, number → tokens; number 0 is the vocabulary's own segmentation.
+
+    An epoch asks for a million of them: chunks go by numbers, and what was cut before is taken from one long array.
+    """
 
     def __init__(self, vocabulary: Vocabulary, dropout: float, seed: int, count: int = 8) -> None:
         self.count = 1 if dropout == 0 or vocabulary.words else count
         self._vocabulary, self._dropout, self._seed = vocabulary, dropout, seed
         self._ranks = {pair: rank for rank, pair in enumerate(vocabulary.merges)}
         self._tokens = vocabulary.tokens
-        self._known: dict[tuple[str, int], list[int]] = {}
+        self._chunks: dict[str, int] = {}
+        self._cut = Cut()
+
+    def known(self, chunks: Iterable[str]) -> Numbers:
+        """The numbers by which chunks go here."""
+        return np.array([self._chunks.setdefault(chunk, len(self._chunks)) for chunk in chunks], np.int64)
+
+    def tokens(self, chunks: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """Of each chunk the segmentation of that number < count → (all tokens one behind the other, how many each)."""
+        wanted = chunks * self.count + numbers
+        missing = self._cut.missing(wanted, len(self._chunks) * self.count)
+        if len(missing):
+            names = list(self._chunks)
+            self._cut.add(missing, [self(names[place // self.count], place % self.count) for place in missing.tolist()])
+        return self._cut.take(wanted)
 
     def __call__(self, chunk: str, number: int) -> list[int]:
         """number < count"""
-        found = self._known.get((chunk, number))
-        if found is None and self._vocabulary.words:
-            found = self._known[chunk, number] = self._vocabulary.encode(chunk)
-        if found is None:
-            drawn = random.Random(f"{self._seed} {number} {chunk}")
-            found = self._numbers(self._segment(chunk, drawn, self._dropout if number else 0.0))
-            self._known[chunk, number] = found
-        return found
+        if self._vocabulary.words:
+            return self._vocabulary.encode(chunk)
+        drawn = random.Random(f"{self._seed} {number} {chunk}")
+        return self._numbers(self._segment(chunk, drawn, self._dropout if number else 0.0))
 
     def _segment(self, chunk: str, drawn: random.Random, dropout: float) -> list[str]:
         """Merge the pair of the lowest rank, again and again; each candidate is passed over with the given chance."""
@@ -60,6 +79,36 @@ class Segmentations:
             else:
                 numbers += [self._tokens[BYTES[byte]] for byte in piece.encode()]
         return numbers
+
+
+class Cut:
+    """Rows of numbers of any length, one behind the other, found by where they begin."""
+
+    def __init__(self) -> None:
+        self._all = np.zeros(0, np.int64)
+        self._begin = np.zeros(0, np.int64)
+        self._count = np.full(0, -1, np.int64)
+        """-1: not there yet"""
+
+    def missing(self, wanted: Numbers, rows: int) -> Numbers:
+        """Which of the wanted rows, of so many in all, are not there."""
+        new = rows - len(self._count)
+        self._begin = np.concatenate([self._begin, np.zeros(new, np.int64)])
+        self._count = np.concatenate([self._count, np.full(new, -1, np.int64)])
+        return np.unique(wanted[self._count[wanted] < 0])
+
+    def add(self, places: Numbers, rows: Sequence[Sequence[int]]) -> None:
+        counts = np.array([len(row) for row in rows], np.int64)
+        self._begin[places] = len(self._all) + np.cumsum(counts) - counts
+        self._count[places] = counts
+        self._all = np.concatenate([self._all, np.array([number for row in rows for number in row], np.int64)])
+
+    def take(self, places: Numbers) -> tuple[Numbers, Numbers]:
+        """(the rows one behind the other, how long each is)"""
+        counts = self._count[places]
+        ends = np.cumsum(counts)
+        shift = np.repeat(self._begin[places] - (ends - counts), counts)
+        return self._all[shift + np.arange(len(shift))], counts
 
 
 def without_stop(source: str, target: str) -> tuple[str, str] | None:

@@ -1,5 +1,6 @@
 """Other segmentations of the same text; number 0 is what `tokenizers` itself gives."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,3 +111,17 @@ def test_words_are_never_cut() -> None:
 )
 def test_without_stop(source: str, target: str, expected: tuple[str, str] | None) -> None:
     assert without_stop(source, target) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from(SIDES), st.integers(0, 7)), max_size=6), max_size=4))
+def test_many_at_once_are_those_one_by_one(calls: list[list[tuple[str, int]]]) -> None:
+    """However often, and in whatever order, they were asked for before."""
+    segmentations = Segmentations(subwords(), 0.3, seed=1)
+    for call in calls:
+        chunks = [chunk for text, _ in call for chunk in subwords().chunks(text)]
+        numbers = np.array([number for text, number in call for _ in subwords().chunks(text)], np.int64)
+        tokens, counts = segmentations.tokens(segmentations.known(chunks), numbers)
+        right = [segmentations(chunk, number) for chunk, number in zip(chunks, numbers.tolist(), strict=True)]
+        assert tokens.tolist() == [token for row in right for token in row]
+        assert counts.tolist() == [len(row) for row in right]
