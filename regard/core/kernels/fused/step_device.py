@@ -40,14 +40,17 @@ def gru_forward(by_input, by_state, old, new, kept, hidden, old_row, new_row, BL
 
 
 @triton.jit
-def gru_backward(gradient, kept, old, by_input, by_state, through, hidden, old_row, BLOCK: tl.constexpr):
-    """∂h' [B, H] → ∂a, ∂b [B, 3H] and ∂h [B, H] but for what comes through b."""
+def gru_backward(
+    asked, shown, carried, kept, old, by_input, by_state, through, hidden, shown_row, old_row, BLOCK: tl.constexpr
+):
+    """∂h' [B, H], the sum of three → ∂a, ∂b [B, 3H] and ∂h [B, H] but for what comes through b."""
     row, i = tl.program_id(1), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = i < hidden
     saved = kept + row * 4 * hidden + i
     reset, keep = tl.load(saved, there, 0.0), tl.load(saved + hidden, there, 0.0)
     fresh, by_new = tl.load(saved + 2 * hidden, there, 0.0), tl.load(saved + 3 * hidden, there, 0.0)
-    g = tl.load(gradient + row * hidden + i, there, 0.0)
+    g = tl.load(asked + row * hidden + i, there, 0.0) + tl.load(carried + row * hidden + i, there, 0.0)
+    g += tl.load(shown + row * shown_row + i, there, 0.0)
     h = tl.load(old + row * old_row + i, there, 0.0)
     inside = g * (1.0 - keep) * (1.0 - fresh * fresh)
     by_reset = inside * by_new * reset * (1.0 - reset)
