@@ -99,8 +99,9 @@ class _Loop(torch.autograd.Function):
                 by_input if t else gates[0], by_state, state, new, kept[t],
                 hidden, state.stride(0), new.stride(0), BLOCK=BLOCK,
             )  # fmt: skip
-            with beside():
-                torch.addmm(weights.state_bias, new, weights.state.t(), out=by_state)
+            if t + 1 < steps:
+                with beside():
+                    torch.addmm(weights.state_bias, new, weights.state.t(), out=by_state)
             torch.mm(new, weights.query.t(), out=queries[t])
             context = joined[t, :, hidden:]
             device.attend_forward[(batch,)](
@@ -109,7 +110,6 @@ class _Loop(torch.autograd.Function):
             )  # fmt: skip
             torch.addmm(weights.combine_bias, joined[t], weights.combine.t(), out=outputs[t]).tanh_()
             state = new
-        beside.wait()
         ctx.save_for_backward(first, key, value, kept, joined, queries, outputs, seen, *given)
         return outputs, seen
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from regard.text.vocabulary import BYTES, Vocabulary
 
 STOPS = ".।。"
-
-
 Numbers = NDArray[np.int64]
 
 
@@ -43,7 +41,8 @@ class Segmentations:
     def tokens(self, chunks: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """Of each chunk the segmentation of that number < count → (all tokens one behind the other, how many each)."""
         wanted = chunks * self.count + numbers
-        missing = self._cut.missing(wanted, len(self._chunks) * self.count)
+        self._cut.make_room(len(self._chunks) * self.count)
+        missing = self._cut.missing(wanted)
         if len(missing):
             names = list(self._chunks)
             self._cut.add(missing, [self(names[place // self.count], place % self.count) for place in missing.tolist()])
@@ -90,12 +89,15 @@ class Cut:
         self._count = np.full(0, -1, np.int64)
         """-1: not there yet"""
 
-    def missing(self, wanted: Numbers, rows: int) -> Numbers:
-        """Which of the wanted rows, of so many in all, are not there."""
+    def make_room(self, rows: int) -> None:
+        """For so many rows in all."""
         new = rows - len(self._count)
         self._begin = np.concatenate([self._begin, np.zeros(new, np.int64)])
         self._count = np.concatenate([self._count, np.full(new, -1, np.int64)])
-        return np.unique(wanted[self._count[wanted] < 0])
+
+    def missing(self, places: Numbers) -> Numbers:
+        """Which of the rows are not there, each once."""
+        return np.unique(places[self._count[places] < 0])
 
     def add(self, places: Numbers, rows: Sequence[Sequence[int]]) -> None:
         counts = np.array([len(row) for row in rows], np.int64)
