@@ -45,7 +45,8 @@ def classify(
     from regard.commands.screen import complain
     from regard.evidence.of_label import examined_label
 
-    given, looking = chunks(text, input_), Looking(look, view, evidence)
+    looking = Looking(look or [], view, evidence, json_on_screen=json_ and output is None)
+    given = chunks(text, input_)
     if threads is not None:
         torch.set_num_threads(threads)
     classifier = load(model, device, precision)  # type: ignore[arg-type]
@@ -55,7 +56,7 @@ def classify(
             for answer in classifier.answers(lines, calibrated, details=looking.wanted):
                 write(answer, out)
                 if answer.trace is not None and answer.text:
-                    looking.show([answer.trace], lambda trace: examined_label(classifier, trace), out)
+                    looking.show([answer.trace], lambda trace: examined_label(classifier, trace))
             out.flush()
     for notice in looking.finish():
         if not quiet:

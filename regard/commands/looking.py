@@ -1,10 +1,11 @@
-"""What `--look` asks for: a grid in the terminal as answers come, or a file of all of them at the end."""
+"""What `--look` asks for: a grid in the terminal as answers come, files of all of them at the end, or both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.look.trace import Trace
@@ -12,50 +13,62 @@ if TYPE_CHECKING:
 
 
 class Looking:
-    """`look` is None, "terminal" or the name of a file; one that cannot be written is refused at once."""
+    """Each of `looks` is "terminal" or the name of a file; one that cannot be written is refused at once."""
 
-    def __init__(self, look: str | None, view: str | None, evidence: bool) -> None:
+    def __init__(self, looks: Sequence[str], view: str | None, evidence: bool, json_on_screen: bool) -> None:
         from regard.look import views
 
-        if evidence and look is None:
+        if evidence and not looks:
             raise ValueError("--evidence: expected --look with it, which shows what was found")
-        self.wanted = look is not None
-        self._file = None if look in (None, "terminal") else Path(str(look))
+        self.wanted = bool(looks)
+        self._terminal = "terminal" in looks
+        if json_on_screen and self._terminal:
+            raise ValueError("--json and --look terminal both write on standard output: expected one of them, or -o")
+        self._files = [Path(look) for look in dict.fromkeys(looks) if look != "terminal"]
         self._view, self._evidence = view, evidence
         self._traces: list[Trace] = []
         views.check_view(view)
-        if self._file is not None:
-            views.check(self._file)
+        for file in self._files:
+            views.check(file)
 
-    def take(self, answer: Answer, translator: Translator, out: TextIO) -> None:
+    def take(self, answer: Answer, translator: Translator) -> None:
         """The best translation of an answer."""
         from regard.evidence import examined
 
-        self.show(answer.translations[0].traces, lambda trace: examined(translator, trace), out)
+        self.show(answer.translations[0].traces, lambda trace: examined(translator, trace))
 
-    def show(self, traces: list[Trace], examine: Callable[[Trace], Trace], out: TextIO) -> None:
+    def show(self, traces: list[Trace], examine: Callable[[Trace], Trace]) -> None:
         """Traces, at once or at the end; `examine` adds evidence, if it was asked for."""
         if not self.wanted:
             return
         found = [examine(trace) for trace in traces] if self._evidence else traces
-        if self._file is None:
-            _show(found, self._view, out)
-        else:
+        if self._terminal:
+            _show(found, self._view)
+        if self._files:
             self._traces += found
 
-    def finish(self) -> list[str]:
-        """Notices of what was written."""
+    def finish(self) -> Iterator[str]:
+        """Writes the files, a notice for each. One that cannot be made is an error once the others are written."""
         from regard.look import views
 
-        if self._file is None:
-            return []
-        written = views.save(self._traces, self._file, view=self._view) if self._traces else []
-        return [f"written: {path}" for path in written] or ["no text came to look at"]
+        if self._files and not self._traces:
+            yield "no text came to look at"
+            return
+        failed: list[ValueError | OSError] = []
+        for file in self._files:
+            try:
+                written = views.save(self._traces, file, view=self._view)
+            except (ValueError, OSError) as error:
+                failed.append(error)
+            else:
+                yield from (f"written: {path}" for path in written)
+        if failed:
+            raise failed[0]
 
 
-def _show(traces: list[Trace], view: str | None, out: TextIO) -> None:
+def _show(traces: list[Trace], view: str | None) -> None:
     from regard.look.terminal import in_colour
     from regard.look.views import in_terminal
 
     for trace in traces:
-        print("\n" + in_terminal(trace, colours=in_colour(out), view=view) + "\n", file=out)
+        print("\n" + in_terminal(trace, colours=in_colour(sys.stdout), view=view) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +21,10 @@ Out = Annotated[Path | None, typer.Option("--output", "-o", help="Write here, no
 Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Hypotheses kept; 1: greedy. Default: the recipe's.")]
 Best = Annotated[int, typer.Option(min=1, max=100, help="Give so many, as rank TAB score TAB text.")]
 Look = Annotated[
-    str | None,
-    typer.Option(help="Show what each word looked at: terminal, or a .html, .svg, .png, .pdf or .json file."),
+    list[str] | None,
+    typer.Option(
+        help="Show what each word looked at: terminal, or a .html, .svg, .png, .pdf or .json file. Several if wanted."
+    ),
 ]
 Test = Annotated[bool, typer.Option("--evidence", help="Of --look: test whether the weights mean anything. Slower.")]
 Carry = Annotated[
@@ -63,9 +64,8 @@ def translate(
     from regard.commands.looking import Looking
     from regard.translator import Search, load
 
-    if json_ and look == "terminal" and output is None:
-        raise ValueError("--json and --look terminal both write on standard output: expected one of them, or -o")
-    given, looking, kinds = chunks(text, input_), Looking(look, view, evidence), read_kinds(carry)
+    looking = Looking(look or [], view, evidence, json_on_screen=json_ and output is None)
+    given, kinds = chunks(text, input_), read_kinds(carry)
     if threads is not None:
         torch.set_num_threads(threads)
     if seed is not None:
@@ -98,7 +98,7 @@ def _write_all(
         for lines in chunks:
             for answer in answers(lines):
                 write(answer, out)
-                looking.take(answer, translator, sys.stdout)
+                looking.take(answer, translator)
                 for notice in () if quiet else answer.notices:
                     complain(f"{_short(answer.source)!r}: {notice}")
             out.flush()

@@ -93,4 +93,8 @@ def test_mistakes(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: 
         inside("classify", here / "model", "x", "--look", "terminal", "--view", "tree")
     )
     assert "expected texts or --input" in refused(inside("classify", here / "model", "x", "-i", here / "texts.tsv"))
+    asked = ["classify", here / "model", "x", "--json", "--look", "terminal"]
+    assert "both write on standard output" in refused(inside(*asked))
+    assert inside(*asked, "-o", tmp_path / "out.jsonl").stdout.strip()
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 1
     assert "expected the folder of a model" in refused(inside("classify", tmp_path / "none", "x"))

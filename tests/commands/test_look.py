@@ -31,6 +31,31 @@ def test_look_writes_a_file_for_all_texts(ending: str, files: Path, tmp_path: Pa
     assert done.stderr == "".join(f"regard: written: {tmp_path / name}\n" for name in names)
 
 
+def test_several_looks_at_once(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    wanted = [tmp_path / "a.html", tmp_path / "a.json"]
+    looks = [part for look in ("terminal", *wanted, wanted[0]) for part in ("--look", look)]
+    done = inside("translate", files / "model", *looks, SOURCES[0])
+    assert done.returncode == 0 and "⏹" in done.stdout
+    assert sorted(tmp_path.iterdir()) == wanted
+    assert done.stderr == "".join(f"regard: written: {path}\n" for path in wanted)
+
+
+def test_a_file_that_cannot_be_written_costs_no_other(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    taken, page = tmp_path / "a.json", tmp_path / "a.html"
+    taken.mkdir()
+    done = inside("translate", files / "model", "--look", taken, "--look", page, SOURCES[0])
+    written, why = done.stderr.splitlines()
+    assert done.returncode == 2 and written == f"regard: written: {page}" and page.is_file()
+    assert "a.json" in why and "directory" in why
+
+
+def test_json_and_a_grid_do_not_share_the_screen(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    asked = ["translate", files / "model", "--json", "--look", tmp_path / "a.svg", "--look", "terminal", SOURCES[0]]
+    assert "both write on standard output" in refused(inside(*asked))
+    done = inside(*asked, "-o", tmp_path / "out.jsonl")
+    assert "⏹" in done.stdout and json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8"))
+
+
 def test_nothing_to_look_at(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
     done = inside("translate", files / "model", "--look", tmp_path / "a.svg", "")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "regard: no text came to look at\n")
