@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regard.core.kernels.dense import Dense
+from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
 from regard.core.kernels.kernel import Kernel
@@ -26,8 +27,13 @@ class Reference:
         return reference(request)
 
 
-KERNELS: tuple[Kernel, ...] = (Dense(), Heads(), Regrouped(), Union(), Tiles(), HardChoice(), Reference())
-"""In the order in which they are asked."""
+ON_A_GPU: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot())
+ANYWHERE: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Reference())
+
+
+def kernels(request: Request) -> tuple[Kernel, ...]:
+    """In the order in which they are asked."""
+    return (Dense(), Heads(), *(ON_A_GPU if request.query.is_cuda else ()), *ANYWHERE)
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class Plan:
 def choose(request: Request) -> Plan:
     """The first kernel that takes the request."""
     refusals: list[tuple[str, str]] = []
-    for kernel in KERNELS:
+    for kernel in kernels(request):
         reason = kernel.refuse(request)
         if reason is None:
             return Plan(request, kernel, tuple(refusals))

@@ -1,18 +1,16 @@
-"""All steps of a recurrent decoder as one function, for a GPU: a step waits for six launches, and back for six.
+"""All steps of a recurrent decoder as one function, for a GPU: six launches a step, and six back.
 
     a_t = W_y y_{t−1} + W_o o_{t−1},   b_t = W_h s_{t−1} + b        s_t = GRU(a_t, b_t, s_{t−1})
     c_t = attention(W_q s_t, keys, values)                          o_t = tanh(W_c [s_t; c_t] + b_c)
 
-Left to autograd, each step leaves dozens of small operations behind. Here a step writes its state and context side by
-side into what W_c multiplies; what belongs to weights is one large product over all steps at the end; and what a state
-brings to the next one, W_h s, is computed beside attention, on a stream of its own.
+Left to autograd, each step leaves dozens of small operations behind. Here W_q s and W_h s are one product; a step
+writes its state and context side by side into what W_c multiplies; and what belongs to weights and keys is computed
+once, over all steps, at the end.
 B sentences, T steps, S source positions; H, O, A, E features of states, outputs, the score and the source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +20,12 @@ from regard.core.kernels.fused.blocks import power
 
 BLOCK = 128
 """features that a program takes at once"""
+ROWS, COLUMNS, INNER = 64, 32, 64
+"""of a product: what a program has of its result, and of what it sums over at once"""
+PROGRAMS = 256
+"""that a product should be, so that every processor of a GPU has some"""
+TILE = 16384
+"""keys by features that a program holds at once"""
 
 
 class Weights(NamedTuple):
@@ -50,25 +54,43 @@ def decode(
     return found
 
 
-class _Beside:
-    """What need not be waited for at once: on a GPU it goes to a second stream."""
+class _Product:
+    """x [B, K] weightᵀ, weight [N, K], in parts (step_device.py)."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._second = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+    def __init__(self, weight: Tensor, batch: int) -> None:
+        self.weight = weight.contiguous()
+        self.batch, (self.columns, self.inner) = batch, weight.shape
+        # As for one of two sizes of batches: kernels are compiled for the number of parts.
+        tiles = (1 if batch <= 2 * ROWS else 4) * -(-self.columns // COLUMNS)
+        pieces = -(-self.inner // INNER)
+        self._chunk = -(-pieces // max(1, min(pieces, PROGRAMS // tiles))) * INNER
+        self.parts = weight.new_empty(-(-self.inner // self._chunk), batch, self.columns)
+        self._precision = "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """After all that was asked for before."""
-        if self._second is None:
-            yield
-            return
-        self._second.wait_stream(torch.cuda.current_stream(self._second.device))
-        with torch.cuda.stream(self._second):
-            yield
+    @property
+    def count(self) -> int:
+        return len(self.parts)
 
-    def wait(self) -> None:
-        if self._second is not None:
-            torch.cuda.current_stream(self._second.device).wait_stream(self._second)
+    @property
+    def apart(self) -> int:
+        return self.parts.stride(0)
+
+    def __call__(self, x: Tensor, border: int | None = None, behind: int = 0) -> None:
+        """Into `parts`."""
+        from regard.core.kernels.fused import step_device as device
+
+        grid = (-(-self.batch // ROWS), -(-self.columns // COLUMNS), self.count)
+        device.product[grid](
+            x, self.weight, self.parts, self.batch, self.columns, self.inner, self._chunk, x.stride(0),
+            self.columns if border is None else border, behind,
+            ROWS=ROWS, COLUMNS=COLUMNS, INNER=INNER, PRECISION=self._precision,
+        )  # fmt: skip
+
+
+def _tile(keys: int, *features: int) -> dict[str, int]:
+    """How much of keys and features a program of attention holds."""
+    size = power(keys)
+    return {"KEYS": size, "BLOCK": min(power(max(features)), max(16, TILE // size)), "num_warps": 8}
 
 
 class _Loop(torch.autograd.Function):
@@ -80,35 +102,37 @@ class _Loop(torch.autograd.Function):
 
         weights = Weights(*given)
         gates, first, key, value = (x.contiguous() for x in (gates, first, key, value))
-        steps, (batch, hidden), (_, keys, features) = len(gates), first.shape, value.shape
+        steps, (batch, hidden), (_, keys, features), score = len(gates), first.shape, value.shape, key.shape[2]
+        feed, combine = _Product(weights.feed, batch), _Product(weights.combine, batch)
+        of_state = _Product(torch.cat([weights.query, weights.state]), batch)  # [W_q; W_h] s
+        by_state = of_state.parts[:, :, score:]
         kept = gates.new_empty(steps, batch, 4 * hidden)
         joined = gates.new_empty(steps, batch, hidden + features)  # [s_t; c_t]
-        queries = gates.new_empty(steps, batch, key.shape[2])
-        outputs = gates.new_empty(steps, batch, weights.combine.shape[0])
+        queries = gates.new_empty(steps, batch, score)
+        outputs = gates.new_empty(steps, batch, combine.columns)
         seen = gates.new_empty(steps, batch, keys)
-        by_input = torch.empty_like(gates[0])
-        by_state = torch.addmm(weights.state_bias, first, weights.state.t())
-        beside = _Beside(gates.device)
-        state = first
+        of_state(first)
+        state, tile = first, _tile(keys, score, features)
         for t in range(steps):
             if t:
-                torch.addmm(gates[t], outputs[t - 1], weights.feed.t(), out=by_input)
-            beside.wait()
-            new = joined[t, :, :hidden]
+                feed(outputs[t - 1])
+            new, context = joined[t, :, :hidden], joined[t, :, hidden:]
             device.gru_forward[(-(-hidden // BLOCK), batch)](
-                by_input if t else gates[0], by_state, state, new, kept[t],
-                hidden, state.stride(0), new.stride(0), BLOCK=BLOCK,
+                gates[t], feed.parts, by_state, weights.state_bias, state, new, kept[t],
+                hidden, feed.apart, of_state.columns, of_state.apart, state.stride(0), new.stride(0),
+                FED=feed.count if t else 0, STATE=of_state.count, BLOCK=BLOCK,
             )  # fmt: skip
-            if t + 1 < steps:
-                with beside():
-                    torch.addmm(weights.state_bias, new, weights.state.t(), out=by_state)
-            torch.mm(new, weights.query.t(), out=queries[t])
-            context = joined[t, :, hidden:]
+            of_state(new)
             device.attend_forward[(batch,)](
-                queries[t], key, weights.vector, value, lengths, seen[t], context,
-                keys, key.shape[2], features, context.stride(0), KEYS=power(keys), BLOCK=32,
+                of_state.parts, queries[t], key, weights.vector, value, lengths, seen[t], context,
+                keys, score, features, of_state.columns, of_state.apart, context.stride(0),
+                ASKED=of_state.count, **tile,
             )  # fmt: skip
-            torch.addmm(weights.combine_bias, joined[t], weights.combine.t(), out=outputs[t]).tanh_()
+            combine(joined[t])
+            device.output_forward[(-(-outputs[t].numel() // 512),)](
+                combine.parts, weights.combine_bias, outputs[t], outputs[t].numel(), combine.columns,
+                PARTS=combine.count, BLOCK=512,
+            )  # fmt: skip
             state = new
         ctx.save_for_backward(first, key, value, kept, joined, queries, outputs, seen, *given)
         return outputs, seen
@@ -119,40 +143,50 @@ class _Loop(torch.autograd.Function):
 
         first, key, value, kept, joined, queries, outputs, seen, *given = ctx.saved_tensors
         weights = Weights(*given)
-        steps, (batch, hidden), (_, keys, features) = len(kept), first.shape, value.shape
+        steps, (batch, hidden), (_, keys, features), score = len(kept), first.shape, value.shape, key.shape[2]
+        columns = outputs.shape[2]
         by_output, by_seen = by_output.contiguous(), by_seen.contiguous()
-        by_combined, by_joined = torch.empty_like(outputs), torch.empty_like(joined)
-        by_input, by_state = (kept.new_empty(steps, batch, 3 * hidden) for _ in range(2))
-        by_query, by_key = torch.empty_like(queries), torch.zeros_like(key)
-        by_vector = key.new_zeros(batch, key.shape[2])
-        asked, through = torch.empty_like(first), torch.empty_like(first)
-        carried = torch.zeros_like(first)  # ∂s_t from the step behind
-        fed = torch.empty_like(outputs[0])  # ∂o_t from the step behind; nothing at first
-        beside = _Beside(key.device)
+        through_combine, through_query = _Product(weights.combine.t(), batch), _Product(weights.query.t(), batch)
+        # ∂o by W_o and ∂s by W_h of the step before are one product; the second begins where a program does.
+        border = -(-columns // COLUMNS) * COLUMNS
+        space = weights.feed.new_zeros(border - columns, 3 * hidden)
+        through_gates = _Product(torch.cat([weights.feed.t(), space, weights.state.t()]), batch)
+        carried = through_gates.parts[:, :, border:]
+        by_gates = kept.new_empty(2, steps, batch, 3 * hidden)  # ∂a, ∂b
+        by_combined, by_query, slopes = (torch.empty_like(x) for x in (outputs, queries, seen))
+        by_context = value.new_empty(steps, batch, features)
+        through = torch.empty_like(first)
+        tile = _tile(keys, score, features)
         for t in reversed(range(steps)):
-            size = outputs[t].numel()
-            device.output_backward[(-(-size // 1024),)](
-                by_output[t], fed, outputs[t], by_combined[t], size, FED=t < steps - 1, BLOCK=1024
-            )
-            torch.mm(by_combined[t], weights.combine, out=by_joined[t])
-            by_context = by_joined[t, :, hidden:]
+            size, later = outputs[t].numel(), t < steps - 1
+            device.output_backward[(-(-size // 512),)](
+                by_output[t], through_gates.parts, outputs[t], by_combined[t],
+                size, columns, through_gates.columns, through_gates.apart,
+                FED=through_gates.count if later else 0, BLOCK=512,
+            )  # fmt: skip
+            through_combine(by_combined[t])
             device.attend_backward[(batch,)](
-                queries[t], key, weights.vector, value, seen[t], by_context, by_seen[t],
-                by_query[t], by_key, by_vector, keys, key.shape[2], features, by_context.stride(0),
-                GIVEN=True, KEYS=power(keys), BLOCK=32,
+                queries[t], key, weights.vector, value, seen[t], through_combine.parts[:, :, hidden:], by_seen[t],
+                by_context[t], by_query[t], slopes[t],
+                keys, score, features, through_combine.columns, through_combine.apart,
+                JOINED=through_combine.count, **tile,
             )  # fmt: skip
-            torch.mm(by_query[t], weights.query, out=asked)
-            beside.wait()
-            old, shown = first if t == 0 else joined[t - 1, :, :hidden], by_joined[t, :, :hidden]
+            through_query(by_query[t])
+            old = first if t == 0 else joined[t - 1, :, :hidden]
             device.gru_backward[(-(-hidden // BLOCK), batch)](
-                asked, shown, carried, kept[t], old, by_input[t], by_state[t], through,
-                hidden, shown.stride(0), old.stride(0), BLOCK=BLOCK,
+                through_query.parts, through_combine.parts, carried, through, kept[t], old, by_gates[0, t],
+                hidden, by_gates.stride(0), through_query.apart, through_combine.columns, through_combine.apart,
+                through_gates.columns, through_gates.apart, old.stride(0),
+                ASKED=through_query.count, JOINED=through_combine.count,
+                CARRIED=through_gates.count if later else 0, BLOCK=BLOCK,
             )  # fmt: skip
-            with beside():
-                torch.addmm(through, by_state[t], weights.state, out=carried)
-            if t:
-                torch.mm(by_input[t], weights.feed, out=fed)
-        beside.wait()
+            through_gates(by_gates[0, t], border, by_gates.stride(0))
+        by_key, by_vector = torch.empty_like(key), key.new_empty(batch, score)
+        device.keys_backward[(batch, -(-score // 64))](
+            queries, key, weights.vector, slopes, by_key, by_vector, steps, batch, keys, score,
+            KEYS=power(keys), BLOCK=64,
+        )  # fmt: skip
+        by_input, by_state = by_gates
         before = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
         by_weights = (
             by_input[1:].flatten(0, 1).t() @ outputs[:-1].flatten(0, 1),
@@ -163,5 +197,5 @@ class _Loop(torch.autograd.Function):
             by_combined.flatten(0, 1).t() @ joined.flatten(0, 1),
             by_combined.sum((0, 1)),
         )
-        by_value = seen.permute(1, 2, 0) @ by_joined[:, :, hidden:].transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
-        return by_input, carried, by_key, by_value, None, *by_weights
+        by_value = seen.permute(1, 2, 0) @ by_context.transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
+        return by_input, through + carried.sum(0), by_key, by_value, None, *by_weights

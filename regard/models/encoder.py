@@ -1,7 +1,8 @@
 """The encoder: the source's tokens to states, by a GRU or LSTM of one or two directions.
 
-torch's own recurrence runs it on a GPU. On a CPU torch computes the gradient of every weight at every step, and in
-bfloat16 casts every weight at every step; there the steps are taken here, both directions at once.
+torch's own recurrence runs it on a GPU: packed, by lengths that the host knows, or over padding that comes last. On a
+CPU torch computes the gradient of every weight at every step, and in bfloat16 casts every weight at every step; there
+the steps are taken here, both directions at once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from regard.core.scores import wide
 from regard.models import cells
 from regard.models.cells import Hidden
 from regard.models.dropout import Dropout
+from regard.models.embedding import Embedding
 from regard.models.every_step import EveryStep
 
 
@@ -30,8 +32,41 @@ class Recurrence(nn.Module):
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         embedded = self.dropout(embedded)
-        states, last = (self._packed if embedded.is_cuda else self._unrolled)(embedded, lengths)
+        if not embedded.is_cuda:
+            run = self._unrolled
+        elif lengths.is_cuda and self.never_waits:
+            run = self._moved
+        else:
+            run = self._packed
+        states, last = run(embedded, lengths)
         return self.dropout(states), last
+
+    @property
+    def never_waits(self) -> bool:
+        """Can a GPU run it without telling the host anything, so that it can be recorded? Not an LSTM: what it
+        remembers at the last real token is seen only by who stops there; nor several layers, of which the second
+        starts again at both ends."""
+        return isinstance(self.recurrence, nn.GRU) and self.recurrence.num_layers == 1
+
+    def _moved(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        """By torch's recurrence over padding, which comes last in both directions: for the second, rows are moved to
+        the end. Of rows as they are the first direction is kept, of moved rows the second."""
+        count, (size, places, _) = self.recurrence.hidden_size, embedded.shape
+        at = torch.arange(places, device=embedded.device)
+        room = (places - lengths)[:, None]  # [B, 1]
+        inputs = embedded
+        if self._directions == 2:
+            inputs = torch.cat([embedded, _picked(embedded, at - room)])
+        with torch.autocast(embedded.device.type, enabled=False):
+            states, _ = self.recurrence(wide(inputs))
+        states, second = states[:size], states[size:, :, count:]
+        last = [_picked(states[:, :, :count], lengths[:, None] - 1)[:, 0]]
+        if self._directions == 2:
+            second = _picked(second, at + room)
+            states = torch.cat([states[:, :, :count], second], -1)
+            last.append(second[:, 0])
+        real = at < lengths[:, None]
+        return torch.where(real[..., None], states, 0), (torch.cat(last, -1)[None],)
 
     def _packed(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         """By torch's recurrence, in float32: under autocast its states, too, would be rounded at every step."""
@@ -90,6 +125,12 @@ class Recurrence(nn.Module):
         return 2 if self.recurrence.bidirectional else 1
 
 
+def _picked(states: Tensor, places: Tensor) -> Tensor:
+    """states [B, S, D] at places [B, n], the nearest there is → [B, n, D]"""
+    places = places.clamp(0, states.shape[1] - 1)
+    return states.gather(1, places[..., None].expand(-1, -1, states.shape[2]))
+
+
 class Encoder(Recurrence):
     """source [B, S], lengths [B] → what the recurrence makes of its embeddings."""
 
@@ -103,7 +144,7 @@ class Encoder(Recurrence):
         bidirectional: bool,
         dropout: float,
     ) -> None:
-        table = nn.Embedding(vocabulary, embedding, padding_idx=0)
+        table = Embedding(vocabulary, embedding, padding_idx=0)
         super().__init__(cell, embedding, hidden, layers, bidirectional, dropout)
         self.embedding = table
 

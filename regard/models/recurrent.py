@@ -18,9 +18,11 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from regard.core.attention import Attention
 from regard.core.checks import choices, share, whole_number
+from regard.core.kernels.fused.kernels import has_triton
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
@@ -31,7 +33,10 @@ from regard.core.scores import Additive, Cosine, Dot, Score, wide
 from regard.models import cells
 from regard.models.cells import Hidden
 from regard.models.decoded import Decoded
+from regard.models.decoder_loop import Weights as LoopWeights
+from regard.models.decoder_loop import decode
 from regard.models.dropout import Dropout
+from regard.models.embedding import Embedding
 from regard.models.encoder import Encoder
 from regard.models.every_step import EveryStep
 from regard.models.tying import Tie, tie
@@ -64,6 +69,8 @@ class RecurrentOptions:
     normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
     estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
     """how hard attention is trained"""
+    readout: int = 0
+    """features of o; 0: as wide as the embedding that is the output layer, or as the decoder where none is"""
     tie: Tie = "target"
     """the output layer is the target embedding; with "all" the source embedding too"""
     dropout: float = 0.3
@@ -72,6 +79,12 @@ class RecurrentOptions:
         for name in ("embedding", "encoder", "encoder_layers", "decoder", "decoder_layers", "attention"):
             whole_number("model", name, getattr(self, name), least=1)
         whole_number("model", "predictive", self.predictive)
+        whole_number("model", "readout", self.readout)
+        if self.tie != "none" and self.readout not in (0, self.embedding):
+            raise ValueError(
+                f"model.readout: expected {self.embedding}, as the embedding, which is the output layer too "
+                f'(or tie = "none"), got {self.readout}'
+            )
         share("model.dropout", self.dropout)
         choices("model", self)
         parse(self.pattern)
@@ -125,8 +138,8 @@ class Recurrent(nn.Module):
             options.bidirectional,
             options.dropout,
         )
-        self.embedding = nn.Embedding(target_vocabulary, options.embedding, padding_idx=0)
-        size = options.embedding if options.tie != "none" else options.decoder
+        self.embedding = Embedding(target_vocabulary, options.embedding, padding_idx=0)
+        size = options.readout or (options.embedding if options.tie != "none" else options.decoder)
         fed = 0 if not options.input_feeding else states if options.order == "bahdanau" else size
         self.recurrence = cells.recurrence(
             options.cell, options.embedding + fed, options.decoder, options.decoder_layers, options.dropout
@@ -154,6 +167,8 @@ class Recurrent(nn.Module):
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states, lengths=lengths)
         hidden = self._first(states, last)
+        if sampling == 0 and self._runs_as_one(states):
+            return self._as_one(memory, hidden[0][0], target, weights)
         if self.options.input_feeding or sampling > 0:
             return self._step_by_step(memory, hidden, target, sampling, weights)
         return self._all_at_once(memory, hidden, target, weights)
@@ -166,6 +181,13 @@ class Recurrent(nn.Module):
     def reinforced(self) -> bool:
         """Is hard attention rewarded for its choices?"""
         return self.options.estimator == "reinforce"
+
+    @property
+    def recordable(self) -> bool:
+        """Does a loss on a GPU depend on what lies there alone? A choice at random is begun by the host."""
+        options = self.options
+        plain = options.pattern == "full" and not options.predictive and options.normalizer != "hard"
+        return plain and self.encoder.never_waits
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """What there is beside the attention to the source: nothing."""
@@ -195,6 +217,41 @@ class Recurrent(nn.Module):
         seen = memory.read(query if self.query is None else self.query(query), weights=weights)
         output = torch.tanh(self.combine(torch.cat([states, seen.context.to(states.dtype)], -1)))
         return Decoded(self.dropout(output), seen.weights, seen.log_probability)
+
+    def _runs_as_one(self, states: Tensor) -> bool:
+        """Has a GPU one function for all steps of this decoder?"""
+        options = self.options
+        usual = (options.cell, options.order, options.score, options.normalizer) == (
+            "gru",
+            "luong",
+            "additive",
+            "softmax",
+        )
+        plain = options.decoder_layers == 1 and options.input_feeding and not options.predictive
+        narrow = torch.is_autocast_enabled(states.device.type)
+        return states.is_cuda and usual and plain and options.pattern == "full" and not narrow and has_triton()
+
+    def _as_one(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
+        score = self.attend.score
+        assert isinstance(score, Additive) and self.query is not None
+        weight, bias = _weights(self.recurrence, "ih", 0)
+        by_word, by_feed = weight.split([self.options.embedding, self.combine.out_features], 1)
+        by_state, state_bias = _weights(self.recurrence, "hh", 0)
+        gates = linear(self.dropout(self.embedding(target)).transpose(0, 1), by_word, bias)  # [T, B, 3H]
+        lengths = memory.lengths
+        if lengths is None:
+            lengths = torch.full((len(target),), memory.keys, device=target.device)
+        shared = (
+            by_feed,
+            by_state,
+            state_bias,
+            self.query.weight,
+            score.vector,
+            self.combine.weight,
+            self.combine.bias,
+        )
+        outputs, seen = decode(gates, hidden, memory.key, memory.value, lengths, LoopWeights(*shared))
+        return Decoded(self.dropout(outputs.transpose(0, 1)), seen.transpose(0, 1) if weights else None)
 
     def _step_by_step(
         self, memory: Memory, hidden: tuple[Hidden, ...], target: Tensor, sampling: float, weights: bool

@@ -22,6 +22,7 @@ from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded
 from regard.models.decoder_step import Steps
 from regard.models.dropout import Dropout
+from regard.models.embedding import Embedding
 from regard.models.layers import DecoderBlock, EncoderBlock, Looking, Shape
 from regard.models.positions import Kind, Positions, alibi
 from regard.models.tying import Tie, tie
@@ -80,7 +81,7 @@ class Embedded(nn.Module):
 
     def __init__(self, options: TransformerOptions, vocabulary: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, options.width, padding_idx=0)
+        self.embedding = Embedding(vocabulary, options.width, padding_idx=0)
         self.positions = Positions(options.positions, options.width, options.longest)
         self.dropout = Dropout(options.dropout)
         self.scale = math.sqrt(options.width)
@@ -207,6 +208,14 @@ class Transformer(nn.Module):
         """Is hard attention rewarded for its choices? Here it is trained straight through."""
         return False
 
+    @property
+    def recordable(self) -> bool:
+        """Does a loss on a GPU depend on what lies there alone? A choice at random is begun by the host."""
+        options = self.options
+        looks = (options.encoder, options.decoder, options.cross)
+        plain = all(look.pattern == "full" and look.normalizer != "hard" for look in looks)
+        return plain and not options.attention_dropout
+
     def logits(self, output: Tensor) -> Tensor:
         """o [..., D] → [..., V]"""
         logits: Tensor = self.output(output)
@@ -224,8 +233,9 @@ class Transformer(nn.Module):
         self, source: Tensor, sizes: Tensor, seen: list[Tensor] | None = None
     ) -> tuple[MultiHeadMemory, ...]:
         """The source, of `sizes` [B], as each layer of the decoder looks at it."""
-        # Where nothing is padding, no attention needs to be told so.
-        lengths = None if int(sizes.min()) == source.shape[1] else sizes.to(source.device)
+        # Where nothing is padding, no attention needs to be told so. Asking a GPU would be to wait for it.
+        whole = not sizes.is_cuda and int(sizes.min()) == source.shape[1]
+        lengths = None if whole else sizes.to(source.device)
         states = self.encoder(source, lengths, seen)
         return tuple(block.cross.remember(states, lengths=lengths) for block in self._layers)
 

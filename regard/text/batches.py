@@ -20,45 +20,79 @@ class Batch:
     source: Tensor
     """[B, S], PAD behind the end"""
     lengths: Tensor
-    """[B] of the sources; on the CPU, where the encoder needs them"""
+    """[B] of the sources; on the CPU, where the encoder needs them, or on the device, where nobody may ask"""
     target: Tensor
     """[B, T]: what the decoder is given, beginning with START"""
     expected: Tensor
     """[B, T]: what it should say, ending with END"""
-    real: Tensor
-    """the places of real tokens among B · T"""
+    tokens: int
+    """real target tokens: END counts, START and PAD do not"""
+    real: Tensor | None
+    """the places of real tokens among B · T; None: padding stays, and is to count nothing"""
     linked: Tensor | None = None
     """bool [B, T, S]: where attention should look, if it is told"""
-
-    @property
-    def tokens(self) -> int:
-        """real target tokens: END counts, START and PAD do not"""
-        return len(self.real)
 
     def without_padding(self, each: Tensor) -> Tensor:
         """What there is for each target position [B, T, ...] → for each real token [N, ...]"""
         flat = each.flatten(0, 1)
-        return flat if len(self.real) == len(flat) else flat[self.real]
+        return flat if self.real is None or len(self.real) == len(flat) else flat[self.real]
 
     @classmethod
     def of(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:
-        source = padded([[*example.source, END] for example in examples])
-        target = padded([[START, *example.target] for example in examples])
-        expected = padded([[*example.target, END] for example in examples])
-        lengths = torch.tensor([len(example.source) + 1 for example in examples])
+        sides = _sides(examples)
+        source, target, expected = map(padded, sides)
         real = (expected != PAD).flatten().nonzero()[:, 0]
-        there = [_sent(part, torch.device(device)) for part in (source, target, expected, real)]
-        return cls(there[0], lengths, *there[1:])
+        source, target, expected, real = (_sent(part, device) for part in (source, target, expected, real))
+        return cls(source, _lengths(sides[0]), target, expected, len(real), real)
+
+    @classmethod
+    def in_few_shapes(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:
+        """B, S and T are rounded up, and all is on the device: what is computed of one such batch can be recorded, and
+        played back for the next. Rows too many have a source of END alone, and say nothing."""
+        sides = _sides(examples)
+        more = rounded(len(examples)) - len(examples)
+        for side, row in zip(sides, ([END], [], []), strict=True):
+            side += [row] * more
+        source, target, expected = (padded(side, rounded(max(map(len, side)))) for side in sides)
+        tokens = int((expected != PAD).sum())
+        parts = (source, _lengths(sides[0]), target, expected)
+        source, lengths, target, expected = (_sent(part, device) for part in parts)
+        return cls(source, lengths, target, expected, tokens, None)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(B, S, T)"""
+        return *self.source.shape, self.target.shape[1]  # type: ignore[return-value]
 
 
-def _sent(part: Tensor, device: torch.device) -> Tensor:
+def _sides(examples: Sequence[Example]) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+    """What is read, what the decoder is given, and what it should say."""
+    return (
+        [[*example.source, END] for example in examples],
+        [[START, *example.target] for example in examples],
+        [[*example.target, END] for example in examples],
+    )
+
+
+def _lengths(rows: Sequence[Sequence[int]]) -> Tensor:
+    return torch.tensor([len(row) for row in rows])
+
+
+def _sent(part: Tensor, device: torch.device | str) -> Tensor:
     """To the device, without waiting for it."""
+    device = torch.device(device)
     return part.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else part.to(device)
 
 
-def padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    """[rows, longest], PAD behind the end."""
-    longest = max(map(len, rows))
+def rounded(size: int) -> int:
+    """Up to one of few sizes, 4, 8, … 32, 40, … 64, 80, … 128, …: by an eighth at most, beyond the first."""
+    step = max(4, 1 << max(0, (size - 1).bit_length() - 3))
+    return -(-size // step) * step
+
+
+def padded(rows: Sequence[Sequence[int]], size: int | None = None) -> Tensor:
+    """[rows, size], PAD behind the end; None: as long as the longest."""
+    longest = max(map(len, rows)) if size is None else size
     table = np.full((len(rows), longest), PAD, dtype=np.int64)
     for row, tokens in zip(table, rows, strict=True):
         row[: len(tokens)] = tokens

@@ -107,6 +107,9 @@ class Captioning:
 
     # Loss and dev
 
+    def recorded(self, device: torch.device) -> bool:
+        return False
+
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         decoded = self.model(batch.source, batch.lengths, batch.target)
         output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)

@@ -108,6 +108,9 @@ class Classifying:
 
     # Loss
 
+    def recorded(self, device: torch.device) -> bool:
+        return False
+
     def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
         """Cross-entropy of each judge by itself; of rare labels it counts more if the recipe balances them."""
         assert batch.labels is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,11 @@ from regard import folder as folders
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.plan import TRIAL, TRIAL_SHARE, Plan, by_clock, by_epochs
-from regard.training.precision import Precision, autocast
+from regard.training.precision import Precision, autocast, fast_products
 from regard.training.progress import Reporter
-from regard.training.task import Task, Validation
+from regard.training.recording import RecordedUpdate
+from regard.training.task import MakeBatch, Task, Validation
+from regard.training.updating import DivergedError, Update
 
 AVERAGED = 8
 """the average is taken every so many updates"""
@@ -36,19 +39,6 @@ FINAL_SEARCH = 5
 class Machine:
     device: torch.device
     precision: Precision
-
-
-def _groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
-    """All parameters for the optimizer; only matrices decay."""
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
-    if not decay:
-        return [{"params": list(model.parameters()), "weight_decay": 0.0}]
-    return [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
-
-
-class DivergedError(Exception):
-    """The loss is no number any more."""
 
 
 class Loop:
@@ -68,9 +58,7 @@ class Loop:
         self._limit = seconds
         self.recipe = task.recipe.training
         self.model = task.model.to(machine.device).train()
-        self.optimizer = torch.optim.AdamW(
-            _groups(self.model, self.recipe.weight_decay), self.recipe.learning_rate, betas=(0.9, 0.98), fused=True
-        )
+        self._update = self._updating()
         self.average = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
         self.progress = Progress()
         self._written = time.monotonic()
@@ -79,8 +67,15 @@ class Loop:
         """not in the middle of an update"""
         self._stop = False
         """asked to stop after this update"""
+        self._beside = ThreadPoolExecutor(1)
+        self._ahead: tuple[int, Future[Sequence[MakeBatch]]] | None = None
+        """the next epoch, being made"""
         self._preparing = 0.0
         """an update's share of making the epoch's examples"""
+
+    def _updating(self) -> Update | RecordedUpdate:
+        update = Update(self.task, self.machine.device, self.machine.precision)
+        return RecordedUpdate(update) if self.task.recorded(self.machine.device) else update
 
     # What is kept
 
@@ -89,14 +84,14 @@ class Loop:
         return self.folder / folders.TRAINING
 
     def resume(self) -> None:
-        self.progress = checkpoint.read(self.training_folder, self.model, self.average, self.optimizer)
+        self.progress = checkpoint.read(self.training_folder, self.model, self.average, self._update.optimizer)
         self.reporter.rewind(self.progress.log_bytes)
         self._started = time.monotonic() - self.progress.seconds
 
     def save(self) -> None:
         self.progress.seconds = self.seconds
         self.progress.log_bytes = self.reporter.position
-        checkpoint.write(self.training_folder, self.model, self.average, self.optimizer, self.progress)
+        checkpoint.write(self.training_folder, self.model, self.average, self._update.optimizer, self.progress)
         self._written = time.monotonic()
 
     def save_model(self) -> None:
@@ -115,7 +110,7 @@ class Loop:
         if progress.plan is None and self._limit is None:
             self._keep_to(by_epochs(self.recipe, self.task.updates()))
         try:
-            with self._interrupts_wait():
+            with self._interrupts_wait(), fast_products(self.machine.precision, self.machine.device):
                 if progress.update and not progress.ended:
                     self._between_updates()  # what was due when the run was interrupted
                 while not progress.ended:
@@ -156,7 +151,7 @@ class Loop:
     def _epoch(self) -> None:
         progress = self.progress
         began = time.monotonic()
-        batches = self.task.epoch(progress.epoch)
+        batches = self._batches(progress.epoch)
         self._preparing = (time.monotonic() - began) / len(batches)
         for make in batches[progress.place :]:
             began = time.monotonic()
@@ -167,36 +162,30 @@ class Loop:
             if progress.ended:
                 return
 
+    def _batches(self, epoch: int) -> Sequence[MakeBatch]:
+        """Those of the epoch. On a GPU, which leaves the CPU free, those of the next one are made meanwhile."""
+        ahead, self._ahead = self._ahead, None
+        batches = self.task.epoch(epoch) if ahead is None or ahead[0] != epoch else ahead[1].result()
+        if self.machine.device.type == "cuda":
+            self._ahead = epoch + 1, self._beside.submit(self.task.epoch, epoch + 1)
+        return batches
+
     def update(self, batch: Any, began: float, last: bool = False) -> None:
         """One step of the optimizer, `began` with the making of the batch; `last` of the epoch."""
         progress, recipe = self.progress, self.recipe
         plan = progress.planned or Plan(10**9, (), recipe.warmup)
         self._whole = False
-        for group in self.optimizer.param_groups:
-            group["lr"] = plan.learning_rate(progress.update, recipe)
-        with autocast(self.machine.precision, self.machine.device):
-            loss, told = self.task.loss(batch, progress)
-        if (not told.is_cuda or progress.update % CHECKED == 0) and not bool(told.isfinite()):
+        self._update.rate(plan.learning_rate(progress.update, recipe))
+        told = self._update(batch, progress)
+        if told.is_cuda and progress.update % CHECKED == 0 and not bool(told.isfinite()):
             raise DivergedError
         if progress.first_loss is None:
             progress.first_loss = float(told)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._clip()
-        self.optimizer.step()
         progress.update += 1
         progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, progress.place + 1)
         self._take_average()
         self._whole = True
         self.reporter.update(progress, plan, told, batch.tokens, time.monotonic() - began, self.seconds)
-
-    def _clip(self) -> None:
-        if not self.recipe.clip:
-            return
-        gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        # The fused optimizer divides by this as it goes: no pass of its own over all gradients.
-        self.optimizer.grad_scale = (norm / self.recipe.clip).clamp(min=1)  # type: ignore[attr-defined]
 
     def _take_average(self) -> None:
         if self.progress.update % AVERAGED and self.recipe.average:
@@ -204,8 +193,7 @@ class Loop:
         taken = self.progress.update / AVERAGED
         keep = min(self.recipe.average**AVERAGED, (1 + taken) / (10 + taken)) if self.recipe.average else 0.0
         with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                self.average[name].lerp_(parameter, 1 - keep)
+            torch._foreach_lerp_(list(self.average.values()), list(self.model.parameters()), 1 - keep)
 
     # Between updates
 
@@ -233,6 +221,13 @@ class Loop:
         """Have updates been made for long enough to tell how long one takes?"""
         assert self._limit is not None
         return self.reporter.seconds_of_updates >= TRIAL_SHARE * self._limit
+
+    @property
+    def _steady(self) -> bool:
+        """Will updates go on as fast as they go now? Not while most of them are still being recorded."""
+        plan = self.progress.planned
+        late = plan is not None and self.progress.update > plan.updates / 4
+        return late or not isinstance(self._update, RecordedUpdate) or self._update.steady
 
     def _plan_by_clock(self) -> None:
         assert self._limit is not None
@@ -268,7 +263,7 @@ class Loop:
         self.reporter.validation(progress, found, better)
         open_ = plan is not None and not plan.settled and progress.update < plan.updates
         if open_ and self._limit is not None and self.reporter.seconds_of_updates > 0:  # 0: just resumed
-            self._read_clock(took, settled=True)  # which saves
+            self._read_clock(took, settled=self._steady)  # which saves
         else:
             self.save()
 

@@ -119,6 +119,9 @@ class Picturing:
 
     # Loss and dev
 
+    def recorded(self, device: torch.device) -> bool:
+        return False
+
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         smoothing = self.recipe.training.label_smoothing
         logits = self.model(batch.pixels).logits.float()

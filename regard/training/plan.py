@@ -1,8 +1,8 @@
 """The plan of a run: how many updates, how the learning rate goes, when the model is tried on dev.
 
-It is fixed from the recipe's epochs; or from the clock, after a short trial, and once more after the first validation,
-when it is known how fast things go. Then it is kept: what a run computes never depends on how fast the machine happened
-to be after that.
+It is fixed from the recipe's epochs; or from the clock, after a short trial, and once more after the first validation
+(where updates are recorded, after the next ones too, until most are played back), when it is known how fast things go.
+Then it is kept: what a run computes never depends on how fast the machine happened to be after that.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Plan:
         """Of the update with this number, counted from 0: rises in a line, then falls along a cosine to nearly 0."""
         rising = min(1.0, (update + 1) / self.warmup) if self.warmup else 1.0
         if recipe.decay == "none":
-            return recipe.learning_rate * rising
+            return recipe.peak * rising
         progress = max(0, update - self.warmup) / max(1, self.updates - self.warmup)
-        return recipe.learning_rate * rising * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+        return recipe.peak * rising * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
     def sampling(self, update: int, recipe: TrainingRecipe) -> float:
         """The share of the decoder's own predictions among its inputs: none in the first tenth, then rising."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +21,19 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
         raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")
     narrow = precision == "bf16" or (precision == "auto" and device.type == "cpu" and cpu_has_bfloat16())
     return torch.autocast(device.type, torch.bfloat16, enabled=narrow)
+
+
+@contextmanager
+def fast_products(precision: Precision, device: torch.device) -> Iterator[None]:
+    """While a model trains on a GPU: factors of float32 products rounded to TF32's 10 bits, unless `fp32` is asked
+    for. Sums, states and weights stay float32."""
+    before = torch.get_float32_matmul_precision()
+    if device.type == "cuda" and precision != "fp32":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def read_device(name: str | None) -> torch.device:

@@ -57,6 +57,8 @@ class Reporter:
         self._loss = 0.0
         self.seconds_of_updates = 0.0
         """since this start of the run"""
+        self._tokens = 0
+        """since then, too"""
 
     # The log
 
@@ -105,6 +107,7 @@ class Reporter:
 
     def update(self, progress: Progress, plan: Plan, loss: Tensor, tokens: int, seconds: float, since: float) -> None:
         self._recent.append((tokens, seconds))
+        self._tokens += tokens
         self.seconds_of_updates += seconds
         self._losses.append(loss)
         if progress.update % LOGGED and progress.update > 3:
@@ -116,6 +119,7 @@ class Reporter:
             update=progress.update,
             epoch=progress.epoch,
             loss=round(mean, 4),
+            tokens=self._tokens,
             tokens_per_second=round(speed),
             seconds=round(since, 2),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import types
 import typing
@@ -31,6 +32,9 @@ KINDS: Mapping[str, type[ModelOptions]] = {
 """`model.kind` says which"""
 
 
+LEARNING_RATE = 0.003
+
+
 @dataclass(frozen=True)
 class VocabularyRecipe:
     kind: Literal["subwords", "words"] = "subwords"
@@ -50,7 +54,8 @@ class TrainingRecipe:
     """at most this many source or target tokens a batch, padding counted"""
     batch_sentences: int | None = None
     """at most this many pairs a batch; None: as many as fit"""
-    learning_rate: float = 0.003
+    learning_rate: float | None = None
+    """None: 0.003; of a translator with a Transformer less, where batches have few sentences"""
     warmup: int = 400
     """updates over which the learning rate rises"""
     decay: Literal["cosine", "none"] = "cosine"
@@ -81,7 +86,8 @@ class TrainingRecipe:
 
     def __post_init__(self) -> None:
         _counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
-        positive("training", "learning_rate", self.learning_rate)
+        if self.learning_rate is not None:
+            positive("training", "learning_rate", self.learning_rate)
         for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
             share(f"training.{name}", getattr(self, name))
         if not 0 <= self.balance <= 1:
@@ -91,6 +97,11 @@ class TrainingRecipe:
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
         if not 0 <= self.scheduled_sampling <= 1:
             raise ValueError(f"training.scheduled_sampling: expected a share in [0, 1], got {self.scheduled_sampling}")
+
+    @property
+    def peak(self) -> float:
+        """the learning rate at its highest"""
+        return LEARNING_RATE if self.learning_rate is None else self.learning_rate
 
 
 @dataclass(frozen=True)
@@ -118,16 +129,20 @@ class Recipe:
         subwords = self.vocabulary.kind == "subwords"
         joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
         size = self.vocabulary.size or (_vocabulary_size(pairs, joint) if subwords else None)
-        # A Transformer learns more from an update the more sentences it sees in it, and needs more of them.
-        more = 2 if self.model.kind == "transformer" else 1
-        tokens = self.training.batch_tokens or (
-            10**9 if self.training.batch_sentences else more * _batch_tokens(pairs, words)
-        )
+        training = self.training
+        sentences = _batch_sentences(pairs, self.model.kind)
+        tokens = training.batch_tokens or (10**9 if training.batch_sentences else _tokens(sentences, words))
+        # A Transformer needs more epochs; and smaller steps, the fewer sentences they are made from.
+        transformer = self.model.kind == "transformer"
+        epochs = training.epochs or (2 if transformer else 1) * _epochs(pairs)
+        rate = _learning_rate(training.batch_sentences or sentences) if transformer else LEARNING_RATE
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
             model=replace(self.model, tie="all") if joint and self.model.tie == "target" else self.model,
-            training=replace(self.training, epochs=self.training.epochs or more * _epochs(pairs), batch_tokens=tokens),
+            training=replace(
+                training, epochs=epochs, batch_tokens=tokens, learning_rate=training.learning_rate or rate
+            ),
         )
 
 
@@ -154,9 +169,21 @@ def _vocabulary_size(pairs: int, joint: bool) -> int:
     return 2 * each if joint else each
 
 
-def _batch_tokens(pairs: int, words: float) -> int:
-    """From 8 sentences of very little data to 180, and 360 of much, at two tokens a word."""
-    sentences = max(8, min(180, pairs // 50)) if pairs < 200000 else 360
+def _batch_sentences(pairs: int, kind: str) -> int:
+    """From 8 of very little data to 180, and 360 of much. A Transformer learns more from an update the more sentences
+    it sees in it."""
+    if kind == "transformer":
+        return max(24, min(360, pairs // 55)) if pairs < 200000 else 720
+    return max(8, min(180, pairs // 50)) if pairs < 200000 else 360
+
+
+def _learning_rate(sentences: int) -> float:
+    """Of a Transformer, as the root of how many sentences a batch has."""
+    return round(LEARNING_RATE * math.sqrt(min(1.0, sentences / 360)), 5)
+
+
+def _tokens(sentences: int, words: float) -> int:
+    """So many sentences, at two tokens a word."""
     return max(64, min(16384, round(2 * words * sentences / 64) * 64))
 
 
@@ -198,7 +225,7 @@ ARTICLE = Recipe(
 TRANSFORMER = Recipe(
     name="transformer",
     model=TransformerOptions(),
-    training=TrainingRecipe(learning_rate=0.003, warmup=600),
+    training=TrainingRecipe(warmup=600),
 )
 CLASSIFY = Recipe(
     name="classify",

@@ -61,6 +61,10 @@ class Task(Protocol):
     def epoch(self, number: int) -> Sequence[MakeBatch]:
         """The batches of an epoch, in order: a pure function of the number."""
 
+    def recorded(self, device: torch.device) -> bool:
+        """May updates there be recorded and played back? Then batches come in few shapes, everything of them lies on
+        the device, and the loss depends on that alone."""
+
     def loss(self, batch: Any, progress: Progress) -> tuple[Tensor, Tensor]:
         """(what is minimized; the mean loss that is told, without gradient). `progress` may note a running mean."""
 

@@ -81,7 +81,10 @@ class Translating:
         return [partial(self._batch, examples, rows) for rows in order]
 
     def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
-        batch = Batch.of([examples[row] for row in rows], device)
+        chosen = [examples[row] for row in rows]
+        if self.recorded(device):
+            return Batch.in_few_shapes(chosen, device)
+        batch = Batch.of(chosen, device)
         if self.guide is None:
             return batch
         return replace(batch, linked=self.guide.linked(rows, batch, self.recipe.training.guided_later))
@@ -95,6 +98,10 @@ class Translating:
 
     # Loss
 
+    def recorded(self, device: torch.device) -> bool:
+        plain = self.guide is None and self.recipe.training.scheduled_sampling == 0
+        return device.type == "cuda" and plain and self.model.recordable
+
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         """Cross-entropy; beside it what guides attention, and what rewards hard attention for its choices."""
         training = self.recipe.training
@@ -104,12 +111,14 @@ class Translating:
         decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=guided)
         output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
         layer = self.model.output
-        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing)
+        padding = PAD if batch.real is None else None
+        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing, padding)
+        told = loss.detach()
         if batch.linked is not None:
             loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.linked)
         if decoded.log_probability is not None and self.model.reinforced:
             loss = loss + _by_reward(decoded.log_probability, batch.expected != PAD, each, progress)
-        return loss, each.mean()
+        return loss, told
 
     # Dev
 

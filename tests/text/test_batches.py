@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.text.batches import Batch, arrange, by_length, padded
+from regard.text.batches import Batch, arrange, by_length, padded, rounded
 from regard.text.examples import Example
 from regard.text.vocabulary import END, PAD, START
 
@@ -114,3 +114,25 @@ def test_by_length_gives_every_row_once_the_shortest_first() -> None:
     assert sorted(index for part in found for index in part) == list(range(7))
     assert [len(rows[index]) for part in found for index in part] == [1, 1, 2, 3, 4, 5, 9]
     assert list(by_length([], 3)) == []
+
+
+def test_few_sizes() -> None:
+    sizes = [rounded(size) for size in range(1, 513)]
+    assert all(size <= up <= max(size + 3, size * 1.25) for size, up in zip(range(1, 513), sizes, strict=True))
+    assert len(set(sizes)) < 32
+    assert sizes[0] == 4 and rounded(33) == 40 and rounded(129) == 160 and rounded(64) == 64
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn)
+def test_in_few_shapes_it_says_the_same(examples: list[Example]) -> None:
+    plain, batch = Batch.of(examples), Batch.in_few_shapes(examples)
+    rows, source, target = plain.shape
+    assert batch.shape == (rounded(rows), rounded(source), rounded(target))
+    assert batch.tokens == plain.tokens and batch.real is None
+    for few, one in ((batch.source, plain.source), (batch.target, plain.target), (batch.expected, plain.expected)):
+        assert torch.equal(few[:rows, : one.shape[1]], one)
+        assert not few[:rows, one.shape[1] :].any()
+    assert torch.equal(batch.lengths[:rows], plain.lengths)
+    assert not batch.expected[rows:].any() and not batch.target[rows:].any() and bool((batch.lengths[rows:] == 1).all())
+    assert bool((batch.source[rows:, 0] == END).all()) and not batch.source[rows:, 1:].any()

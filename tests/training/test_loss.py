@@ -43,6 +43,29 @@ def test_value_rows_and_gradients_are_those_of_cross_entropy(smoothing: float, r
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("padding", [0, 3])
+def test_padding_counts_nothing(smoothing: float, padding: int) -> None:
+    tensors = drawn(2 * ROWS + 5)
+    expected = torch.randint(0, 5, (2 * ROWS + 5,))
+    ours, each = smoothed_loss(*tensors, expected, smoothing, padding)
+    found = torch.autograd.grad(ours, tensors)
+    logits = linear(*tensors)
+    loss = cross_entropy(logits, expected, ignore_index=padding, label_smoothing=smoothing)
+    by_row = cross_entropy(logits, expected, ignore_index=padding, label_smoothing=smoothing, reduction="none")
+    torch.testing.assert_close(ours, loss, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(each, by_row, rtol=1e-12, atol=1e-12)
+    for mine, theirs in zip(found, torch.autograd.grad(loss, tensors), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_nothing_but_padding() -> None:
+    tensors = drawn(4)
+    loss, each = smoothed_loss(*tensors, torch.zeros(4, dtype=torch.long), 0.1, 0)
+    assert loss == 0 and not each.any()
+    assert not any(x.any() for x in torch.autograd.grad(loss, tensors))
+
+
 @pytest.mark.parametrize("upstream", [0.0, -2.5, 1e-3, 4.0])
 def test_an_upstream_gradient_scales_every_gradient(upstream: float) -> None:
     expected = torch.randint(0, 23, (ROWS + 3,))

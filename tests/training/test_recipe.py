@@ -39,6 +39,8 @@ def another(recipe: Recipe, key: str, kind: Any) -> Any:
     """A value that is allowed there and is not the one that stands there."""
     if typing.get_origin(kind) is Literal:
         return next(choice for choice in typing.get_args(kind) if choice != value_at(recipe, key))
+    if key == "model.readout":  # as wide as the embedding, which is the output layer
+        return value_at(recipe, "model.embedding")
     kind = next((option for option in typing.get_args(kind) if option is not type(None)), kind)
     text = "rnn + attention" if key == "model.states" else "window(3)"
     return {int: 3, float: 0.25, bool: not value_at(recipe, key), str: text}[kind]

@@ -1,31 +1,37 @@
 """Additive attention in a few kernels of our own: nothing of size [G, T, S, H] ever exists, forward or back.
 
-Energies exist for as many queries at a time as keep them no larger than the queries themselves; if that is all of them,
-the backward pass finds them kept, otherwise it computes them again. How it works and what bounds it: docs/additive.md.
+Energies exist for as many queries at a time (a *piece*) as keep them no larger than the queries themselves; if that is
+all of them, the backward pass finds them kept, otherwise it computes them again. How it works and what bounds it:
+docs/additive.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import additive_device as device
-from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of
+from regard.core.kernels.fused.blocks import Blocks, blocks_of
+from regard.core.kernels.fused.delta import delta_of
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
 
 HEIGHT, WIDTH = 64, 64
 """of a block"""
-LAID = 128
-"""states laid out hidden-first are filled up to a multiple of this many, so that no load needs a mask"""
+STRIP = 16
+"""states of a block that a warp takes"""
 SLICE = 64
 """features of values that a program takes"""
-SUMMED = 8
-"""and features to a multiple of as many pairs as are summed up in float16"""
+WARPS = 4096
+"""that the energies should be; where there are fewer blocks, they are summed up in parts"""
+MOST_PARTS = 4
 
 
 @dataclass(frozen=True)
@@ -38,8 +44,8 @@ class Settings:
     """bool [G, S]"""
     allowed: Flat | None
     """bool [G, T or 1, S or 1]"""
-    exact: bool
-    """in float32; otherwise tanh as the GPU has it, on float16"""
+    precision: str
+    """of products of float32: "tf32x3", or "pairs" of bfloat16, better than TF32; 16-bit numbers have only one way"""
     asm: bool
     """by the GPU's own instructions; Triton's interpreter has none"""
 
@@ -55,216 +61,229 @@ class _Additive(torch.autograd.Function):
     def forward(
         ctx: Any, settings: Settings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor]:
-        query, key, value = (states.contiguous() for states in (query, key, value))
-        contexts, sums, kept = [], [], []
-        pieces = _pieces(settings, query, key)
-        for some, of_some in pieces:
-            problem = _Problem(of_some, query[:, some].contiguous(), key, vector, value)
-            kept = [problem.energies()]
-            context, lse = problem.forward(kept[0])
-            contexts.append(context)
-            sums.append(lse)
-        context, lse = torch.cat(contexts, 1), torch.cat(sums, 1)
-        ctx.settings = settings
-        ctx.save_for_backward(query, key, vector, value, context, lse, *(kept if len(pieces) == 1 else ()))
+        query, key, value = (x.contiguous() for x in (query, key, value))
+        problem = _Problem(settings, query, key, _even(vector.float()), value)
+        queries, keys = problem.laid_out()
+        context, lse, energies = problem.forward(queries, keys)
+        ctx.settings, ctx.dtype = settings, vector.dtype
+        kept = [] if energies is None else [energies]
+        ctx.save_for_backward(*problem.states, context, lse, queries.reach, keys.reach, *kept)
         return context, lse
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, lse_gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         refuse_second_order()
-        query, key, vector, value, context, lse, *kept = ctx.saved_tensors
-        delta = (gradient.float() * context.float()).sum(-1) - lse_gradient.float()
-        gradient = gradient.to(value.dtype)
-        parts = []
-        for some, of_some in _pieces(ctx.settings, query, key):
-            problem = _Problem(of_some, query[:, some].contiguous(), key, vector, value)
-            energies = kept[0].clone() if kept else problem.energies()
-            inputs = (gradient[:, some].contiguous(), lse[:, some].contiguous(), delta[:, some].contiguous())
-            parts.append(problem.backward(energies, *inputs))
-        queries, keys, vectors, values = zip(*parts, strict=True)
-        return None, torch.cat(queries, 1), _sum(keys), _sum(vectors).to(vector.dtype), _sum(values)
+        query, key, vector, value, context, lse, query_reach, key_reach, *kept = ctx.saved_tensors
+        problem = _Problem(ctx.settings, query, key, vector, value)
+        gradient = gradient.to(value.dtype).contiguous()
+        delta = delta_of(gradient, context, lse_gradient)
+        given = _Given(gradient, lse, delta, query.float(), key.float(), query_reach, key_reach)
+        by_query, by_key, by_vector, by_value = problem.backward(given, kept[0] if kept else None)
+        return None, by_query, by_key, by_vector.to(ctx.dtype), by_value
 
 
-def _pieces(settings: Settings, query: Tensor, key: Tensor) -> list[tuple[slice, Settings]]:
-    """Queries whose energies are together no larger than the queries, and the settings for them."""
-    count = query.shape[1]
-    rows = max(HEIGHT, query.shape[2] * count // max(1, key.shape[1]) // HEIGHT * HEIGHT)
-    firsts = range(0, max(count, 1), rows)
-    return [(slice(first, first + rows), _of_rows(settings, first, min(rows, count - first))) for first in firsts]
+def _even(vector: Tensor) -> Tensor:
+    """v [G, H] with an even number of features, rows two by two apart; all rows may be the same in memory."""
+    odd = vector.shape[1] % 2
+    if odd or vector.stride(1) != 1 or vector.stride(0) % 2:
+        return pad(vector, (0, odd)).contiguous()
+    return vector
 
 
-def _sum(parts: tuple[Tensor, ...]) -> Tensor:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+@dataclass(frozen=True)
+class _LaidOut:
+    """States for the device."""
+
+    powers: Tensor
+    """e^{2x}, hidden-first: int64 [G, ⌈H / 2⌉, tiles · size] of two float32 each"""
+    reach: Tensor
+    """the largest |x| of each tile, [G, tiles]"""
+
+    @classmethod
+    def of(cls, states: Tensor, tile: int, reach: Tensor) -> _LaidOut:
+        """`reach` is 0."""
+        rows, size, hidden = states.shape
+        tiles, across = reach.shape[1], -(-hidden // 2)
+        powers = states.new_empty(rows, across, tiles * tile, dtype=torch.int64)
+        if powers.numel():
+            grid = (tiles, -(-across // 16), rows)
+            device.lay_out[grid](states, powers, reach, size, hidden, across, TILE=tile, FEATURES=16)
+        return cls(powers, reach)
 
 
-def _of_rows(settings: Settings, first: int, count: int) -> Settings:
-    """The same for queries first … first + count − 1."""
-    allowed = settings.allowed
-    if allowed is not None and allowed.tensor.shape[1] > 1:
-        allowed = Flat(allowed.tensor[:, first : first + count], allowed.index)
-    return Settings(
-        settings.pattern, settings.position + first, settings.visible, allowed, settings.exact, settings.asm
-    )
+@dataclass(frozen=True)
+class _Given:
+    """What the backward pass has beside the states."""
+
+    gradient: Tensor
+    lse: Tensor
+    delta: Tensor
+    query: Tensor
+    key: Tensor
+    """in float32: as often as they are read, widening them there would cost more"""
+    query_reach: Tensor
+    key_reach: Tensor
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some queries."""
+
+    first: int
+    blocks: Blocks
+    """whose tile 0 begins at `first`"""
 
 
 class _Problem:
-    """One problem, laid out for the device."""
+    """query, key [G, T or S, H], vector float32 [G, H or H + 1], value [G, S, D]"""
 
     def __init__(self, settings: Settings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> None:
-        self.settings, self.query, self.key, self.value = settings, query, key, value
+        self.settings, self.states = settings, (query, key, vector, value)
+        self.query, self.key, self.vector, self.value = query, key, vector, value
         self.rows, self.queries, self.hidden = query.shape
         self.keys, self.features = value.shape[1:]
-        places = range(settings.position, settings.position + self.queries)
-        self.blocks: Blocks = blocks_of(settings.pattern, places, self.keys, HEIGHT, WIDTH, query.device)
-        self.far = query.new_zeros((), dtype=torch.int32)
-        self.vector = vector.float().contiguous()
-        self._visible = self._flat(settings.visible, torch.uint8)
-        self._allowed = self._flat(settings.allowed, torch.uint8)
 
-    # Layout
+    def laid_out(self) -> tuple[_LaidOut, _LaidOut]:
+        tiles = -(-self.queries // HEIGHT), -(-self.keys // WIDTH)
+        reach = self.query.new_zeros(self.rows * sum(tiles), dtype=torch.float32)
+        of_query, of_key = reach.split([self.rows * count for count in tiles])
+        queries = _LaidOut.of(self.query, HEIGHT, of_query.view(self.rows, tiles[0]))
+        return queries, _LaidOut.of(self.key, WIDTH, of_key.view(self.rows, tiles[1]))
 
-    def _flat(self, given: Flat | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """(what it says, the row of it for each row of the batch); anything where nothing is given"""
-        if given is None:
-            return self.far, self.far
-        rows = torch.arange(self.rows, device=self.query.device) if given.index is None else given.index
-        return given.tensor.to(dtype), rows
+    def forward(self, queries: _LaidOut, keys: _LaidOut) -> tuple[Tensor, Tensor, Tensor | None]:
+        """(context, lse, the energies if there is one piece)"""
+        context = self.value.new_empty(self.rows, self.queries, self.features)
+        lse = self.query.new_empty(self.rows, self.queries, dtype=torch.float32)
+        pieces = self._pieces()
+        for piece in pieces:
+            energies, lists = self._energies(piece, queries, keys), piece.blocks.by_query
+            if lse.numel():
+                device.log_sum[(lists.tiles, self.rows)](
+                    energies, lse, lists.starts, lists.numbers, piece.first, self.queries, piece.blocks.count,
+                    PARTS=len(energies), HEIGHT=HEIGHT, WIDTH=WIDTH,
+                )  # fmt: skip
+                device.weighted_sum[(lists.tiles, -(-self.features // SLICE), self.rows)](
+                    energies, self.value, lse, context, lists.starts, lists.others, lists.numbers, *self._sizes(piece),
+                    **self._product_options,
+                )  # fmt: skip
+        return context, lse, energies[0] if len(pieces) == 1 else None
 
-    def _laid_out(self, states: Tensor) -> Tensor:
-        """[G, N, H] → hidden-first, packed or as e^{2x}"""
-        rows, size, hidden = states.shape
-        exact = self.settings.exact
-        across = hidden if exact else _up(-(-hidden // 2), SUMMED)
-        laid = states.new_empty(rows, across, _up(size, LAID), dtype=torch.float32 if exact else torch.int32)
-        grid = (laid.shape[2] // 32, -(-across // 32), rows)
-        device.lay_out[grid](
-            states, laid, self.far, size, hidden, laid.shape[2], across, EXACT=exact, TILE=32, FEATURES=32
-        )
-        return laid
+    def backward(self, given: _Given, energies: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(∂q', ∂k', ∂v, ∂value)"""
+        laid = self.laid_out() if energies is None else ()
+        by_query = torch.empty_like(self.query)
+        parts = []
+        for piece in self._pieces():
+            found = self._energies(piece, *laid).sum(0) if energies is None else energies
+            slopes, across, weights = self._energy_gradient(piece, given, found)
+            self._query_gradient(piece, given, across, by_query)
+            by_value = self._value_gradient(piece, given.gradient, weights)
+            parts.append((*self._key_gradient(piece, given, slopes), by_value))
+        return by_query, *(reduce(add, each) for each in zip(*parts, strict=True))
 
-    def _vector(self) -> tuple[Tensor, Tensor]:
-        """(v as the energies take it, by what their sum is multiplied)
+    # Steps
 
-        Packed, v is brought below 1, where float16 is at its best.
-        """
-        if self.settings.exact:
-            return self.vector, self.vector.new_ones(())
-        scale = self.vector.abs().amax().clamp(min=1e-30)
-        half = (self.vector / scale).half()
-        half = torch.nn.functional.pad(half, (0, 2 * _up(-(-self.hidden // 2), SUMMED) - self.hidden))
-        return half.contiguous().view(torch.int32), scale
+    def _pieces(self) -> list[_Piece]:
+        count, position = self.queries, self.settings.position
+        rows = max(HEIGHT, self.hidden * count // max(1, self.keys) // HEIGHT * HEIGHT)
+        found = []
+        for first in range(0, max(count, 1), rows):
+            places = range(position + first, position + min(first + rows, count))
+            blocks = blocks_of(self.settings.pattern, places, self.keys, HEIGHT, WIDTH, self.query.device)
+            found.append(_Piece(first, blocks))
+        return found
 
-    @property
-    def _precision(self) -> str:
-        return "tf32x3" if self.settings.exact else "tf32"
+    def _sizes(self, piece: _Piece) -> tuple[int, ...]:
+        return piece.first, self.queries, self.keys, self.features, piece.blocks.count
 
-    @property
-    def _block(self) -> dict[str, int]:
-        return {"HEIGHT": HEIGHT, "WIDTH": WIDTH}
-
-    # Passes
-
-    def energies(self) -> Tensor:
-        """[G, n, HEIGHT, WIDTH] in float32, −inf where nothing may be seen"""
-        blocks = self.blocks.by_query
-        result = self.query.new_empty(self.rows, self.blocks.count, HEIGHT, WIDTH, dtype=torch.float32)
+    def _energies(self, piece: _Piece, queries: _LaidOut, keys: _LaidOut) -> Tensor:
+        """[parts, G, n, HEIGHT, WIDTH] in float32, which sum up to them; −inf where nothing may be seen"""
+        lists, settings = piece.blocks.by_query, self.settings
+        programs, across = piece.blocks.count * (HEIGHT // STRIP) * self.rows, queries.powers.shape[1]
+        chunk = -(-across // max(1, min(MOST_PARTS, across, WARPS // max(1, programs))))
+        shape = (-(-across // max(1, chunk)), self.rows, piece.blocks.count, HEIGHT, WIDTH)
+        result = self.query.new_empty(shape, dtype=torch.float32)
         if not result.numel():
             return result
-        query, key = self._laid_out(self.query), self._laid_out(self.key)
-        vector, scale = self._vector()
-        visible, allowed = self._visible, self._allowed
+        visible, visible_rows = self._flat(settings.visible)
+        allowed, allowed_rows = self._flat(settings.allowed)
         strides = [0, 0, 0]
-        if self.settings.allowed is not None:
-            strides = [allowed[0].stride(axis) if allowed[0].shape[axis] > 1 else 0 for axis in range(3)]
-        device.energies[(self.blocks.count, self.rows)](
-            query, key, vector, self.query, self.key, self.far, result,
-            blocks.owners, blocks.others, blocks.masks, blocks.numbers, self.blocks.table,
-            visible[0], allowed[0], visible[1], allowed[1],
-            self.queries, self.keys, self.hidden, query.shape[2], key.shape[2], query.shape[1], self.blocks.count,
-            vector.stride(0), scale, *strides,
-            EXACT=self.settings.exact, ASM=self.settings.asm,
-            VISIBLE=self.settings.visible is not None, ALLOWED=self.settings.allowed is not None, **self._block,
+        if settings.allowed is not None:
+            strides = [allowed.stride(axis) if allowed.shape[axis] > 1 else 0 for axis in range(3)]
+        device.energies[(piece.blocks.count * (HEIGHT // STRIP), self.rows, len(result))](
+            queries.powers, keys.powers, self.vector.view(torch.int64),
+            self.query, self.key, self.vector, queries.reach, keys.reach, result,
+            lists.owners, lists.others, lists.masks, lists.numbers, piece.blocks.table,
+            visible, allowed, visible_rows, allowed_rows,
+            piece.first, self.queries, self.keys, self.hidden, queries.reach.shape[1], keys.reach.shape[1],
+            across, chunk, piece.blocks.count, self.vector.stride(0), *strides,
+            ASM=settings.asm, VISIBLE=settings.visible is not None, ALLOWED=settings.allowed is not None,
+            HEIGHT=HEIGHT, WIDTH=WIDTH, STRIP=STRIP, num_warps=1,
         )  # fmt: skip
         return result
 
-    def forward(self, energies: Tensor) -> tuple[Tensor, Tensor]:
-        """(context, lse)"""
-        blocks = self.blocks.by_query
-        context = self.value.new_empty(self.rows, self.queries, self.features)
-        lse = self.query.new_empty(self.rows, self.queries, dtype=torch.float32)
-        if lse.numel():
-            device.weighted_sum[(blocks.tiles, -(-self.features // SLICE), self.rows)](
-                energies, self.value, context, lse, blocks.starts, blocks.others, blocks.numbers,
-                self.queries, self.keys, self.features, self.blocks.count,
-                FEATURES=SLICE, PRECISION=self._precision, **self._block,
+    def _flat(self, given: Flat | None) -> tuple[Tensor, Tensor]:
+        """(what it says, the row of it for each row of the batch); anything where nothing is given"""
+        if given is None:
+            return self.query, self.query
+        rows = torch.arange(self.rows, device=self.query.device) if given.index is None else given.index
+        return given.tensor.to(torch.uint8), rows
+
+    def _energy_gradient(self, piece: _Piece, given: _Given, energies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(∂e [G, n, HEIGHT, WIDTH], the same [G, n, WIDTH, HEIGHT], weights [G, n, HEIGHT, WIDTH])"""
+        lists = piece.blocks.by_query
+        slopes, across = torch.empty_like(energies), energies.new_empty(*energies.shape[:2], WIDTH, HEIGHT)
+        weights = torch.empty_like(slopes, dtype=self.value.dtype)
+        if slopes.numel():
+            device.energy_gradient[(piece.blocks.count, self.rows)](
+                energies, self.value, given.gradient, given.lse, given.delta, slopes, across, weights,
+                lists.owners, lists.others, lists.numbers, *self._sizes(piece),
+                **self._product_options,
             )  # fmt: skip
-        return context, lse
+        return slopes, across, weights
 
-    def backward(
-        self, energies: Tensor, gradient: Tensor, lse: Tensor, delta: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(∂q', ∂k', ∂v, ∂value); ∂e takes the place of the energies."""
-        blocks, by_key = self.blocks.by_query, self.blocks.by_key
-        weights = torch.empty_like(energies, dtype=self.value.dtype)
-        sizes = (self.queries, self.keys, self.features, self.blocks.count)
-        options = {"FEATURES": SLICE, "PRECISION": self._precision, **self._block}
-        if energies.numel():
-            device.energy_gradient[(self.blocks.count, self.rows)](
-                energies, self.value, gradient, lse, delta, weights, blocks.owners, blocks.others, blocks.numbers,
-                *sizes, **options,
+    def _value_gradient(self, piece: _Piece, gradient: Tensor, weights: Tensor) -> Tensor:
+        lists, result = piece.blocks.by_key, torch.empty_like(self.value)
+        if result.numel():
+            device.value_gradient[(lists.tiles, -(-self.features // SLICE), self.rows)](
+                weights, gradient, result, lists.starts, lists.others, lists.numbers, *self._sizes(piece),
+                **self._product_options,
             )  # fmt: skip
-        value = torch.empty_like(self.value)
-        if value.numel():
-            device.value_gradient[(by_key.tiles, -(-self.features // SLICE), self.rows)](
-                weights, gradient, value, by_key.starts, by_key.others, by_key.numbers, *sizes, **options
-            )
-        ready = self._natural()
-        query, _ = self._state_gradient(ready, energies, blocks, of_keys=False)
-        key, vectors = self._state_gradient(ready[::-1], energies, by_key, of_keys=True)
-        return query, key, vectors, value
+        return result
 
-    def _natural(self) -> tuple[Tensor, Tensor]:
-        """Queries and keys as they lie, packed [G, N, ⌈H / 2⌉], or as e^{2x}"""
-        if self.settings.exact:
-            far = device.FAR.value
-            self.far = torch.stack([(x.abs() > far).any() for x in (self.query, self.key)]).any().to(torch.int32)
-            query, key = ((2 * x.float().clamp(-far, far)).exp_() for x in (self.query, self.key))
-            return query, key
-        odd = self.hidden % 2
-        query, key = (
-            torch.nn.functional.pad(x.clamp(-60000, 60000).half(), (0, odd)).contiguous().view(torch.int32)
-            for x in (self.query, self.key)
-        )
-        return query, key
+    def _query_gradient(self, piece: _Piece, given: _Given, across: Tensor, result: Tensor) -> None:
+        """∂q' of the piece, into `result`."""
+        lists = piece.blocks.by_query
+        if lists.tiles and self.rows:
+            device.state_gradient[(lists.tiles * (HEIGHT // STRIP), -(-self.hidden // 64), self.rows)](
+                given.query, given.key, self.vector, across, given.query_reach, given.key_reach, result, result,
+                lists.starts, lists.others, lists.numbers,
+                piece.first, 0, self.queries, self.keys, self.hidden,
+                given.query_reach.shape[1], given.key_reach.shape[1], piece.blocks.count, self.vector.stride(0),
+                VECTOR=False, OWN=HEIGHT, OTHER=WIDTH, **self._gradient_options,
+            )  # fmt: skip
 
-    def _state_gradient(
-        self, ready: tuple[Tensor, Tensor], slopes: Tensor, lists: Lists, of_keys: bool
-    ) -> tuple[Tensor, Tensor]:
-        """(∂ of the states that come first in `ready`, ∂v where those are the keys)"""
-        raw = (self.key, self.query) if of_keys else (self.query, self.key)
-        own, other = (WIDTH, HEIGHT) if of_keys else (HEIGHT, WIDTH)
-        strides = (1, WIDTH) if of_keys else (WIDTH, 1)
-        tiles = lists.tiles
-        result = torch.empty_like(raw[0])
-        vectors = self.vector.new_zeros(self.rows, tiles, self.hidden)
-        sizes = (raw[0].shape[1], raw[1].shape[1], self.hidden)
-        shape = {"AREA": HEIGHT * WIDTH, "OWN": own, "OTHER": other, "VECTOR": of_keys, "ASM": self.settings.asm}
-        last = (self.vector.stride(0), self.blocks.count, *strides)
-        outs = (self.vector, slopes, result, vectors, lists.starts, lists.others, lists.numbers)
-        if tiles and self.rows:
-            if self.settings.exact:
-                grid = (tiles, -(-self.hidden // 64), self.rows)
-                device.exact_gradient[grid](*ready, *raw, self.far, *outs, *sizes, *last, FEATURES=64, **shape)
-            else:
-                half = ready[0].shape[2]
-                grid = (tiles, -(-half // 32), self.rows)
-                device.packed_gradient[grid](*ready, *outs, *sizes, half, *last, FEATURES=32, **shape)
-        return result, vectors.sum(1)
+    def _key_gradient(self, piece: _Piece, given: _Given, slopes: Tensor) -> tuple[Tensor, Tensor]:
+        """(∂k', ∂v) as far as they come from the piece"""
+        lists = piece.blocks.by_key
+        strips = lists.tiles * (WIDTH // STRIP)
+        result, vectors = torch.empty_like(self.key), self.vector.new_zeros(self.rows, strips, self.hidden)
+        if vectors.numel():
+            device.state_gradient[(strips, -(-self.hidden // 64), self.rows)](
+                given.key, given.query, self.vector, slopes, given.key_reach, given.query_reach, result, vectors,
+                lists.starts, lists.others, lists.numbers,
+                0, piece.first, self.keys, self.queries, self.hidden,
+                given.key_reach.shape[1], given.query_reach.shape[1], piece.blocks.count, self.vector.stride(0),
+                VECTOR=True, OWN=WIDTH, OTHER=HEIGHT, **self._gradient_options,
+            )  # fmt: skip
+        return result, slopes.sum((1, 2, 3))[:, None] - 2 * vectors.sum(1)  # Σ ∂e tanh, tanh being 1 − 2r
 
+    @property
+    def _product_options(self) -> dict[str, Any]:
+        options = {"PRECISION": self.settings.precision, "ASM": self.settings.asm}
+        return {"FEATURES": SLICE, "HEIGHT": HEIGHT, "WIDTH": WIDTH, **options}
 
-def _up(number: int, to: int) -> int:
-    """The next multiple of `to`."""
-    return -(-number // to) * to
+    @property
+    def _gradient_options(self) -> dict[str, Any]:
+        # More registers would be used if they were given, and fewer warps would have room.
+        return {"ASM": self.settings.asm, "STRIP": STRIP, "FEATURES": 32, "num_warps": 1, "maxnreg": 128}

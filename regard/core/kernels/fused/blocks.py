@@ -3,7 +3,8 @@
 Queries and keys are cut into tiles; a block is a tile of queries by a tile of keys in which some pair may look. Blocks
 are listed twice: tile of queries by tile of queries for the forward pass and for what flows back to queries, tile of
 keys by tile of keys for what flows back to keys. In each list those come first all of whose pairs may look; of the
-others each names a mask, and equal masks are kept once: a window has a few.
+others each names a mask, and equal masks are kept once: a window has a few. A mask is a number of 64 bits a query, so
+that a kernel reads hardly anything of it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Blocks:
     by_query: Lists
     by_key: Lists
     table: Tensor
-    """int8 [masks, height, width]: 1 where a query may look; at least one mask long"""
+    """int64 [masks, height]: bit j says whether a query may look at key j of the block; at least one mask long"""
 
     @property
     def count(self) -> int:
@@ -66,26 +67,24 @@ class Blocks:
 def blocks_of(
     pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int, device: torch.device
 ) -> Blocks:
-    """The blocks of a pattern for queries that stand at `places`, in rising order."""
-    table: dict[bytes, int] = {}
-    found: list[tuple[int, int, int]] = []
-    for tile, first in enumerate(range(0, len(places), height)):
-        some = places[first : first + height]
-        possible, certain = _columns(pattern, some, keys)
-        whole = {tile for lo, hi in certain for tile in range(-(-lo // width), hi // width)}
-        for other in sorted(_touched(possible, width)):
-            mask = ALL if other in whole else _mask(pattern, some, other, keys, (height, width), table)
-            if mask is not None:
-                found.append((tile, other, mask))
-    shapes = np.frombuffer(b"".join(table) or bytes(height * width), np.int8).reshape(-1, height, width)
-    blocks = np.array(found, np.int32).reshape(-1, 3)
+    """The blocks of a pattern for queries that stand at `places`, in rising order; at most 64 keys wide."""
+    blocks, whole = _touching(pattern, places, keys, height, width)
+    masks = np.full(len(blocks), ALL, np.int32)
+    bits = _bits(pattern, places, blocks[~whole], keys, height, width, device)
+    shapes, named = np.unique(bits, axis=0, return_inverse=True)
+    masks[~whole] = named.reshape(-1)
+    everything = _everything(len(places), blocks[~whole, 0], height, width)
+    masks[~whole] = np.where((bits == everything).all(1), ALL, masks[~whole])
+    seen = np.ones(len(blocks), bool)
+    seen[~whole] = bits.any(1)
+    blocks, masks = blocks[seen], masks[seen]
     numbers = np.arange(len(blocks), dtype=np.int32)
     return Blocks(
         height,
         width,
-        _lists(blocks[:, 0], blocks[:, 1], blocks[:, 2], numbers, -(-len(places) // height), device),
-        _lists(blocks[:, 1], blocks[:, 0], blocks[:, 2], numbers, -(-keys // width), device),
-        torch.from_numpy(shapes.copy()).to(device),
+        _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device),
+        _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device),
+        torch.from_numpy(shapes if len(shapes) else np.zeros((1, height), np.int64)).to(device),
     )
 
 
@@ -109,19 +108,52 @@ def _touched(spans: Spans, width: int) -> set[int]:
     return {tile for lo, hi in spans for tile in range(lo // width, -(-hi // width))}
 
 
-def _mask(
-    pattern: Pattern, places: Sequence[int], tile: int, keys: int, shape: tuple[int, int], table: dict[bytes, int]
-) -> int | None:
-    """The number of a block's mask in the table, where it is put if it is new; None: nobody looks there."""
-    i, j = torch.tensor(places)[:, None], torch.arange(tile * shape[1], min((tile + 1) * shape[1], keys))[None, :]
-    allowed = pattern.allows(i, j, keys).numpy()
-    if not allowed.any():
-        return None
-    whole = np.zeros(shape, np.int8)
-    whole[: allowed.shape[0], : allowed.shape[1]] = allowed
-    if whole[: len(places)].all():
-        return ALL
-    return table.setdefault(whole.tobytes(), len(table))
+def _touching(
+    pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(int64 [n, 2]: tile of queries and tile of keys of every block where somebody might look; bool [n]: all may)"""
+    found: list[tuple[int, int]] = []
+    whole: list[bool] = []
+    for tile, first in enumerate(range(0, len(places), height)):
+        possible, certain = _columns(pattern, places[first : first + height], keys)
+        sure = {other for lo, hi in certain for other in range(-(-lo // width), hi // width)}
+        for other in sorted(_touched(possible, width)):
+            found.append((tile, other))
+            whole.append(other in sure)
+    return np.array(found, np.int64).reshape(-1, 2), np.array(whole, bool)
+
+
+AT_ONCE = 1024
+"""masks that are asked for"""
+
+
+def _bits(
+    pattern: Pattern,
+    places: Sequence[int],
+    blocks: np.ndarray,
+    keys: int,
+    height: int,
+    width: int,
+    device: torch.device,
+) -> np.ndarray:
+    """int64 [n, height]: the masks of blocks [n, 2]"""
+    tiles = -(-len(places) // height)
+    rows = torch.full((tiles * height,), -1, device=device)
+    rows[: len(places)] = torch.tensor(places, device=device)
+    found = [np.zeros((0, height), np.int64)]
+    for first in range(0, len(blocks), AT_ONCE):
+        some = torch.from_numpy(blocks[first : first + AT_ONCE]).to(device)
+        i = rows.view(tiles, height)[some[:, 0], :, None]
+        j = some[:, 1, None, None] * width + torch.arange(width, device=device)
+        allowed = pattern.allows(i.clamp(min=0), j.clamp(max=keys - 1), keys) & (i >= 0) & (j < keys)
+        found.append((allowed.long() << torch.arange(width, device=device)).sum(-1).cpu().numpy())
+    return np.concatenate(found)
+
+
+def _everything(queries: int, tiles: np.ndarray, height: int, width: int) -> np.ndarray:
+    """int64 [n, height]: the masks of blocks at `tiles` in which every query there is may look at every key"""
+    rows = tiles[:, None] * height + np.arange(height)
+    return np.where(rows < queries, np.array((1 << width) - 1, np.uint64).astype(np.int64), 0)
 
 
 def _lists(

@@ -1,6 +1,7 @@
 """Attention by products along a pattern's blocks: windows, global positions, random blocks, whatever a pattern keeps.
 
-Rows that see far more than their neighbours (global positions) are taken out and computed together, as on the CPU.
+Queries that see far more than their neighbours (global positions) are taken out and computed together, as on the CPU;
+keys meet both kinds in one pass.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from torch import Tensor
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
 from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
+from regard.core.kernels.fused.delta import delta_of
 from regard.core.kernels.fused.jobs import Jobs, jobs_of
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
 
-HEIGHT, WIDTH = 128, 64
+HEIGHT, WIDTH = 64, 64
 """of a block"""
 MOST_FEATURES = 128
 LOG2 = math.log2(math.e)
@@ -52,39 +54,54 @@ class Part:
     rows: Tensor | None
     """int64: which they are; None: all"""
     blocks: Blocks
+    masks: Tensor
+    """where the keys begin that a query sees, and where they end, int32 [masks, 2, HEIGHT]; or as in `Blocks`"""
+    intervals: bool
     by_query: Jobs
     by_key: Jobs
 
 
 @lru_cache(maxsize=64)
-def parts_of(pattern: Pattern, queries: int, keys: int, position: int, where: torch.device) -> tuple[Part, ...]:
-    """All rows without what makes some of them heavy; then those, if there are any, whole."""
+def parts_of(pattern: Pattern, queries: int, keys: int, position: int, where: torch.device) -> tuple[Part, Part | None]:
+    """All queries without what makes some of them heavy; then those, if there are any, with all that they see."""
     heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
     light = pattern.light if heavy else pattern
-    parts = [_part(light, range(position, position + queries), None, keys, where)]
-    if heavy:
-        rows = torch.tensor([row - position for row in heavy], device=where)
-        parts.append(_part(pattern, heavy, rows, keys, where))
-    return tuple(parts)
+    first = _part(light, range(position, position + queries), None, keys, where)
+    if not heavy:
+        return first, None
+    rows = torch.tensor([row - position for row in heavy], device=where)
+    return first, _part(pattern, heavy, rows, keys, where)
 
 
 def _part(
     pattern: Pattern, places: range | tuple[int, ...], rows: Tensor | None, keys: int, where: torch.device
 ) -> Part:
     blocks = blocks_of(pattern, places, keys, HEIGHT, WIDTH, where)
-    return Part(rows, blocks, jobs_of(blocks.by_query, where), jobs_of(blocks.by_key, where))
+    masks, intervals = _masks(blocks.table)
+    return Part(rows, blocks, masks, intervals, jobs_of(blocks.by_query, where), jobs_of(blocks.by_key, where))
+
+
+def _masks(table: Tensor) -> tuple[Tensor, bool]:
+    """Masks int64 [n, HEIGHT] as stretches of keys, if each is one: comparing is cheaper than picking bits."""
+    j = torch.arange(WIDTH, device=table.device)
+    seen = (table[..., None] >> j) & 1 != 0  # [n, HEIGHT, WIDTH]
+    low = torch.where(seen, j, WIDTH).amin(-1)
+    high = torch.where(seen, j + 1, 0).amax(-1)
+    if bool((seen == (j >= low[..., None]) & (j < high[..., None])).all()):
+        return torch.stack([low, high], 1).to(torch.int32), True
+    return table, False
 
 
 class _Dot(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         query, key, value = (states.contiguous() for states in (query, key, value))
-        parts = parts_of(settings.pattern, query.shape[1], key.shape[1], settings.position, query.device)
-        context, lse = _Problem(settings, parts[0], query, key, value).forward()
-        for part in parts[1:]:
-            some, some_lse = _Problem(settings, part, query, key, value).forward()
-            context[:, part.rows], lse[:, part.rows] = some, some_lse
-        ctx.settings, ctx.parts = settings, parts
+        light, heavy = parts_of(settings.pattern, query.shape[1], key.shape[1], settings.position, query.device)
+        context, lse = _Problem(settings, light, query, key, value).forward()
+        if heavy is not None:
+            some, some_lse = _Problem(settings, heavy, query, key, value).forward()
+            context[:, heavy.rows], lse[:, heavy.rows] = some, some_lse
+        ctx.settings, ctx.parts = settings, (light, heavy)
         ctx.save_for_backward(query, key, value, context, lse)
         return context, lse / LOG2
 
@@ -93,21 +110,34 @@ class _Dot(torch.autograd.Function):
         refuse_second_order()
         query, key, value, context, lse = ctx.saved_tensors
         gradient = gradient.to(value.dtype).contiguous()
-        delta = (gradient.float() * context.float()).sum(-1) - lse_gradient.float()
-        # A row that sees nothing, or that another part computes, has weights 2^(e − ∞) = 0.
-        lse = lse.masked_fill(lse == -torch.inf, torch.inf)
-        light = lse.clone() if len(ctx.parts) > 1 else lse
-        for part in ctx.parts[1:]:
-            light[:, part.rows] = torch.inf
-        first = _Problem(ctx.settings, ctx.parts[0], query, key, value)
-        by_query, by_key, by_value = first.backward(gradient, light, delta)
-        for part in ctx.parts[1:]:
-            rows = part.rows
-            problem = _Problem(ctx.settings, part, query, key, value)
-            some, more_key, more_value = problem.backward(gradient[:, rows], lse[:, rows], delta[:, rows])
-            by_query[:, rows] = some
-            by_key, by_value = by_key + more_key, by_value + more_value
-        return None, by_query, by_key, by_value
+        # A query that sees nothing has weights 2^(e − ∞) = 0.
+        back = _Back(gradient, lse.masked_fill(lse == -torch.inf, torch.inf), delta_of(gradient, context, lse_gradient))
+        light, heavy = ctx.parts
+        problem = _Problem(ctx.settings, light, query, key, value)
+        if heavy is None:
+            return None, problem.query_gradient(back), *problem.key_gradient(back)
+        apart, apart_back = _Problem(ctx.settings, heavy, query, key, value), back.of(heavy.rows)
+        back = back.without(heavy.rows)
+        by_query = problem.query_gradient(back)
+        by_query[:, heavy.rows] = apart.query_gradient(apart_back)
+        return None, by_query, *problem.key_gradient(back, (apart, apart_back))
+
+
+@dataclass(frozen=True)
+class _Back:
+    """What comes back to queries."""
+
+    gradient: Tensor
+    """∂c [G, T, F]"""
+    lse: Tensor
+    delta: Tensor
+
+    def of(self, rows: Tensor) -> _Back:
+        return _Back(self.gradient[:, rows], self.lse[:, rows], self.delta[:, rows])
+
+    def without(self, rows: Tensor) -> _Back:
+        """So that these queries look nowhere."""
+        return _Back(self.gradient, self.lse.index_fill(1, rows, torch.inf), self.delta)
 
 
 class _Problem:
@@ -144,34 +174,48 @@ class _Problem:
             context[:, at], lse[:, at] = (x[:, : at.stop - at.start] for x in (mixed.to(context.dtype), total))
         return context, lse
 
-    def backward(self, gradient: Tensor, lse: Tensor, delta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(∂q, ∂k, ∂value)"""
-        given = {"gradient": gradient, "lse": lse, "delta": delta, "back": self.settings.scale}
-        by_query = self._query_gradient(given)
-        return by_query, *self._key_gradient(given)
-
-    def _query_gradient(self, given: dict[str, Any]) -> Tensor:
+    def query_gradient(self, back: _Back) -> Tensor:
         jobs = self.part.by_query
         result = torch.empty_like(self.query)
         parts = self._new(self.rows, jobs.parts, HEIGHT, self.features)
         if jobs.count and self.rows:
-            common = self._common(jobs, self.part.blocks.by_query)
-            device.query_gradient[(jobs.count, self.rows)](result=result, part_result=parts, **given, **common)
+            device.query_gradient[(jobs.count, self.rows)](
+                result=result,
+                part_result=parts,
+                back=self.settings.scale,
+                **vars(back),
+                **self._common(jobs, self.part.blocks.by_query),
+            )
         _together(result, parts, jobs, HEIGHT)
         return result
 
-    def _key_gradient(self, given: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    def key_gradient(self, back: _Back, apart: tuple[_Problem, _Back] | None = None) -> tuple[Tensor, Tensor]:
+        """(∂k, ∂value), with what comes from queries that stand apart"""
         jobs = self.part.by_key
         by_key, by_value = torch.empty_like(self.key), torch.empty_like(self.value)
         part_key = self._new(self.rows, jobs.parts, WIDTH, self.features)
         part_value = self._new(self.rows, jobs.parts, WIDTH, self.values)
+        others, others_back = apart or (self, back)  # anything, where there are none
+        lists = others.part.blocks.by_key
         if jobs.count and self.rows:
             device.key_gradient[(jobs.count, self.rows)](
                 result=by_key,
                 value_result=by_value,
                 part_result=part_key,
                 part_value=part_value,
-                **given,
+                back=self.settings.scale,
+                leads=jobs.leads,
+                heavy_query=others.query,
+                heavy_starts=lists.starts,
+                heavy_middles=lists.middles,
+                heavy_others=lists.others,
+                heavy_masks=lists.masks,
+                heavy_table=others.part.masks,
+                heavy_queries=others.queries,
+                HEAVY=apart is not None,
+                HEAVY_INTERVALS=others.part.intervals,
+                **vars(back),
+                **{f"heavy_{name}": tensor for name, tensor in vars(others_back).items()},
                 **self._common(jobs, self.part.blocks.by_key),
             )
         _together(by_key, part_key, jobs, WIDTH)
@@ -200,7 +244,7 @@ class _Problem:
             "slots": jobs.slots,
             "others": lists.others,
             "masks": lists.masks,
-            "table": self.part.blocks.table,
+            "table": self.part.masks,
             "queries": self.queries,
             "keys": self.keys,
             "features": self.features,
@@ -208,6 +252,7 @@ class _Problem:
             "parts": jobs.parts,
             "scale": self.settings.scale * LOG2,
             "VISIBLE": visible is not None,
+            "INTERVALS": self.part.intervals,
             "HEIGHT": HEIGHT,
             "WIDTH": WIDTH,
             "FEATURES": power(self.features),

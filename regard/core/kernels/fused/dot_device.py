@@ -34,14 +34,32 @@ def _put(base, found, places, size, width, FEATURES: tl.constexpr):
 
 
 @triton.jit
+def _shown(table, mask, INTERVALS: tl.constexpr, ACROSS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
+    """The block's mask, bool [HEIGHT, WIDTH]; ACROSS: [WIDTH, HEIGHT]. INTERVALS: each query sees a stretch."""
+    i, j = tl.arange(0, HEIGHT), tl.arange(0, WIDTH)
+    if INTERVALS:
+        low, high = tl.load(table + mask * 2 * HEIGHT + i), tl.load(table + (mask * 2 + 1) * HEIGHT + i)
+        if ACROSS:
+            return (j[:, None] >= low[None, :]) & (j[:, None] < high[None, :])
+        else:
+            return (j[None, :] >= low[:, None]) & (j[None, :] < high[:, None])
+    else:
+        bits = tl.load(table + mask * HEIGHT + i)
+        if ACROSS:
+            return ((bits[None, :] >> j[:, None].to(tl.int64)) & 1) != 0
+        else:
+            return ((bits[:, None] >> j[None, :].to(tl.int64)) & 1) != 0
+
+
+@triton.jit
 def _seen(
-    energies, mask, table, visible, columns, keys,
-    VISIBLE: tl.constexpr, MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    energies, entry, masks, table, visible, columns, keys,
+    VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """energies [HEIGHT, WIDTH], −inf where the block's mask or padding hides a key."""
     if MASKED:
-        inside = tl.arange(0, HEIGHT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
-        energies = tl.where(tl.load(table + mask * HEIGHT * WIDTH + inside) != 0, energies, -float("inf"))
+        shown = _shown(table, tl.load(masks + entry), INTERVALS, False, HEIGHT, WIDTH)
+        energies = tl.where(shown, energies, -float("inf"))
     if VISIBLE:
         there = tl.load(visible + columns, columns < keys, 0) != 0
         energies = tl.where(there[None, :], energies, -float("inf"))
@@ -51,16 +69,17 @@ def _seen(
 @triton.jit
 def _forward_stretch(
     q, key, value, visible, others, masks, table, highest, total, mixed, begin, end, keys, features, values, scale,
-    VISIBLE: tl.constexpr, MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+    VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """An online softmax over entries begin … end − 1 of the list."""
     for entry in range(begin, end):
         columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
         k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
         energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
-        mask = tl.load(masks + entry) if MASKED else 0
-        energies = _seen(energies, mask, table, visible, columns, keys, VISIBLE, MASKED, HEIGHT, WIDTH)
+        energies = _seen(
+            energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
+        )
         higher = tl.maximum(highest, tl.max(energies, 1))
         finite = tl.where(higher == -float("inf"), 0.0, higher) if MASKED or VISIBLE else higher
         weights = tl.exp2(energies - finite[:, None])
@@ -77,7 +96,7 @@ def forward(
     query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
     queries, keys, features, values, parts, scale,
-    VISIBLE: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """context [G, T, F] and lse [G, T]; of a job that is a part, [G, parts, HEIGHT, F] and [G, parts, HEIGHT]."""
@@ -95,11 +114,11 @@ def forward(
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     highest, total, mixed = _forward_stretch(
         q, key, value, visible, others, masks, table, highest, total, mixed, begin, middle, keys, features, values,
-        scale, VISIBLE, False, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     highest, total, mixed = _forward_stretch(
         q, key, value, visible, others, masks, table, highest, total, mixed, middle, end, keys, features, values,
-        scale, VISIBLE, True, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     empty = total == 0
     mixed = mixed / tl.where(empty, 1.0, total)[:, None]
@@ -115,16 +134,17 @@ def forward(
 @triton.jit
 def _query_stretch(
     q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, end, keys, features, values, scale,
-    VISIBLE: tl.constexpr, MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+    VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     for entry in range(begin, end):
         columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
         k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
         v = _rows_of(value, columns, keys, values, VALUES, not MASKED)
         energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
-        mask = tl.load(masks + entry) if MASKED else 0
-        energies = _seen(energies, mask, table, visible, columns, keys, VISIBLE, MASKED, HEIGHT, WIDTH)
+        energies = _seen(
+            energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
+        )
         weights = tl.exp2(energies - sums[:, None])
         slopes = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - weighed[:, None])
         found = tl.dot(slopes.to(k.dtype), k, found, input_precision=PRECISION)
@@ -136,7 +156,7 @@ def query_gradient(
     query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
     queries, keys, features, values, parts, scale, back,
-    VISIBLE: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """∂q [G, T, D]; of a job that is a part, float32 [G, parts, HEIGHT, D]. `back` is the scale of ∂e k."""
@@ -155,11 +175,11 @@ def query_gradient(
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     found = _query_stretch(
         q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, middle, keys, features, values,
-        scale, VISIBLE, False, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     found = _query_stretch(
         q, g, sums, weighed, key, value, visible, others, masks, table, found, middle, end, keys, features, values,
-        scale, VISIBLE, True, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     if slot < 0:
         _put(result + row * queries * features, found * back, rows, queries, features, FEATURES)
@@ -172,7 +192,7 @@ def query_gradient(
 def _key_stretch(
     k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, end,
     queries, features, values, scale,
-    MASKED: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    MASKED: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Everything is transposed here: [WIDTH, HEIGHT], keys down, queries across."""
@@ -184,9 +204,8 @@ def _key_stretch(
         weighed = tl.load(delta + rows, rows < queries, 0.0)
         energies = tl.dot(k, tl.trans(q), input_precision=PRECISION) * scale
         if MASKED:
-            across = tl.arange(0, WIDTH)[:, None] + tl.arange(0, HEIGHT)[None, :] * WIDTH
-            shown = tl.load(table + tl.load(masks + entry) * HEIGHT * WIDTH + across)
-            energies = tl.where(shown != 0, energies, -float("inf"))
+            shown = _shown(table, tl.load(masks + entry), INTERVALS, True, HEIGHT, WIDTH)
+            energies = tl.where(shown, energies, -float("inf"))
         weights = tl.where(there[:, None], tl.exp2(energies - sums[None, :]), 0.0)
         by_value = tl.dot(weights.to(g.dtype), g, by_value, input_precision=PRECISION)
         slopes = weights * (tl.dot(v, tl.trans(g), input_precision=PRECISION) - weighed[None, :])
@@ -197,15 +216,18 @@ def _key_stretch(
 @triton.jit
 def key_gradient(
     query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
-    tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale, back,
-    VISIBLE: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    tiles, begins, middles, ends, slots, leads, others, masks, table,
+    heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_middles, heavy_others, heavy_masks,
+    heavy_table, queries, heavy_queries, keys, features, values, parts, scale, back,
+    VISIBLE: tl.constexpr, HEAVY: tl.constexpr, INTERVALS: tl.constexpr, HEAVY_INTERVALS: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """∂k [G, S, D] and ∂value [G, S, F]; of a job that is a part, float32 [G, parts, WIDTH, …]."""
+    """∂k [G, S, D] and ∂value [G, S, F]; of a job that is a part, float32 [G, parts, WIDTH, …]. With HEAVY there are
+    queries that stand apart (dot.py); the first job of a tile has them too."""
     job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    slot, inside = tl.load(slots + job), tl.arange(0, WIDTH)
-    columns = tl.load(tiles + job) * WIDTH + inside
+    slot, tile, inside = tl.load(slots + job), tl.load(tiles + job), tl.arange(0, WIDTH)
+    columns = tile * WIDTH + inside
     k = _rows_of(key + row * keys * features, columns, keys, features, FEATURES, False)
     v = _rows_of(value + row * keys * values, columns, keys, values, VALUES, False)
     there = columns < keys
@@ -220,12 +242,31 @@ def key_gradient(
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     by_key, by_value = _key_stretch(
         k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, middle,
-        queries, features, values, scale, False, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        queries, features, values, scale, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     by_key, by_value = _key_stretch(
         k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, middle, end,
-        queries, features, values, scale, True, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        queries, features, values, scale, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
+    if HEAVY:
+        heavy_query += row * heavy_queries * features
+        heavy_gradient += row * heavy_queries * values
+        heavy_lse += row * heavy_queries
+        heavy_delta += row * heavy_queries
+        begin = tl.load(heavy_starts + tile)
+        lead = tl.load(leads + job) != 0
+        middle = tl.where(lead, tl.load(heavy_middles + tile), begin)
+        end = tl.where(lead, tl.load(heavy_starts + tile + 1), begin)
+        by_key, by_value = _key_stretch(
+            k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
+            by_key, by_value, begin, middle, heavy_queries, features, values, scale, False, HEAVY_INTERVALS,
+            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        )  # fmt: skip
+        by_key, by_value = _key_stretch(
+            k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
+            by_key, by_value, middle, end, heavy_queries, features, values, scale, True, HEAVY_INTERVALS,
+            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        )  # fmt: skip
     if slot < 0:
         _put(result + row * keys * features, by_key * back, columns, keys, features, FEATURES)
         _put(value_result + row * keys * values, by_value, columns, keys, values, VALUES)

@@ -21,6 +21,8 @@ SHARES = 256
 class Jobs:
     """All tensors are int32 [jobs]."""
 
+    cut: tuple[tuple[int, int, int], ...]
+    """(tile, first part, behind the last) of every tile that was cut"""
     tiles: Tensor
     begins: Tensor
     middles: Tensor
@@ -28,8 +30,8 @@ class Jobs:
     ends: Tensor
     slots: Tensor
     """the number of the part that a job writes; −1: it is the whole tile"""
-    cut: tuple[tuple[int, int, int], ...]
-    """(tile, first part, behind the last) of every tile that was cut"""
+    leads: Tensor
+    """1: the first job of its tile"""
 
     @property
     def count(self) -> int:
@@ -45,7 +47,7 @@ def jobs_of(lists: Lists, device: torch.device) -> Jobs:
     starts, middles = lists.starts.cpu().numpy().astype(np.int64), lists.middles.cpu().numpy().astype(np.int64)
     sizes = np.diff(starts)
     longest = max(LEAST, int(sizes.sum()) // SHARES)
-    rows: list[tuple[int, int, int, int, int]] = []
+    rows: list[tuple[int, int, int, int, int, int]] = []
     cut: list[tuple[int, int, int]] = []
     slots = 0
     for tile in np.flatnonzero(sizes > longest).tolist():
@@ -53,12 +55,12 @@ def jobs_of(lists: Lists, device: torch.device) -> Jobs:
         bounds = [int(starts[tile]) + piece * int(sizes[tile]) // pieces for piece in range(pieces + 1)]
         cut.append((tile, slots, slots + pieces))
         for begin, end in pairwise(bounds):
-            rows.append((tile, begin, min(max(int(middles[tile]), begin), end), end, slots))
+            middle = min(max(int(middles[tile]), begin), end)
+            rows.append((tile, begin, middle, end, slots, int(begin == bounds[0])))
             slots += 1
     whole = np.flatnonzero(sizes <= longest)
-    one = np.stack([whole, starts[whole], middles[whole], starts[whole + 1], np.full_like(whole, -1)], 1)
-    table = np.concatenate([np.array(rows, np.int64).reshape(-1, 5), one]).astype(np.int32)
-    tiles, begins, middle, ends, numbers = (
-        torch.from_numpy(np.ascontiguousarray(table[:, column])).to(device) for column in range(5)
-    )
-    return Jobs(tiles, begins, middle, ends, numbers, tuple(cut))
+    ones = np.ones_like(whole)
+    one = np.stack([whole, starts[whole], middles[whole], starts[whole + 1], -ones, ones], 1)
+    table = np.concatenate([np.array(rows, np.int64).reshape(-1, 6), one]).astype(np.int32)
+    columns = [torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in table.T]
+    return Jobs(tuple(cut), *columns)

@@ -1,4 +1,4 @@
-"""What a GPU computes by kernels of our own, and when. Not among the kernels of the plan until they have run on one."""
+"""What a GPU computes by kernels of our own, and when."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ class FusedAdditive:
             request.position,
             _visible(request),
             None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
-            exact=terms.query.dtype is torch.float32 and torch.get_float32_matmul_precision() == "highest",
-            asm=terms.query.is_cuda and torch.cuda.get_device_capability(terms.query.device) >= (7, 5),
+            "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "pairs",
+            asm=terms.query.is_cuda and torch.version.hip is None,
         )
-        vector = fold((terms.vector / request.normalizer.temperature)[..., None, :], leading)[:, 0]
+        vector, temperature = terms.vector, request.normalizer.temperature
+        vector = fold((vector if temperature == 1 else vector / temperature)[..., None, :], leading)[:, 0]
         states = (fold(terms.query, leading), fold(terms.key, leading), vector, fold(request.value, leading))
         context, lse = attend(settings, *states)
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, -1))

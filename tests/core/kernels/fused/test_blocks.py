@@ -33,7 +33,9 @@ def drawn(blocks: Blocks, lists: Lists, queries: int, keys: int, transposed: boo
             assert int(lists.owners[entry]) == tile
             row, column = (other, tile) if transposed else (tile, other)
             at = (slice(row * blocks.height, (row + 1) * blocks.height), slice(column * blocks.width, None))
-            shape = np.ones((blocks.height, blocks.width), bool) if mask == ALL else blocks.table[mask].numpy() != 0
+            shape = np.ones((blocks.height, blocks.width), bool)
+            if mask != ALL:
+                shape = (blocks.table[mask].numpy()[:, None] >> np.arange(blocks.width)) & 1 != 0
             assert not kept[at][:, : blocks.width].any()
             kept[at][:, : blocks.width] = shape
     return kept[:queries, :keys]

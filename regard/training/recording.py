@@ -1,0 +1,99 @@
+"""Updates that a GPU plays back (CUDA graphs): Python gives it a batch, and the thousand launches of an update are one.
+
+A recording is of one shape of batches, so these come in few (text/batches.py).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from regard.text.batches import Batch
+from regard.training.checkpoint import Progress
+from regard.training.updating import Update
+
+MOST = 256
+"""recordings that are kept; of other shapes every update is made anew"""
+STEADY = 200
+"""updates by which it is told how fast they are"""
+
+
+class RecordedUpdate:
+    """As `Update`, whose first batch of a shape is computed, whose second is recorded, and the others played back."""
+
+    def __init__(self, update: Update) -> None:
+        self._update = update
+        self._met: set[tuple[int, int, int]] = set()
+        self._recordings: dict[tuple[int, int, int], _Recording] = {}
+        self._played: deque[bool] = deque(maxlen=STEADY)
+        self._memory = torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+    @property
+    def optimizer(self) -> torch.optim.AdamW:
+        return self._update.optimizer
+
+    def rate(self, rate: float) -> None:
+        self._update.rate(rate)
+
+    @property
+    def steady(self) -> bool:
+        """Has nearly everything been played back of late?"""
+        return len(self._played) == STEADY and sum(self._played) > 0.95 * STEADY
+
+    def __call__(self, batch: Batch, progress: Progress) -> Tensor:
+        recording = self._recordings.get(batch.shape)
+        self._played.append(recording is not None)
+        if recording is None and (batch.shape not in self._met or len(self._recordings) == MOST):
+            self._met.add(batch.shape)
+            return self._computed(batch, progress)
+        if recording is None:
+            recording = self._recordings[batch.shape] = self._record(batch, progress)
+        return recording.play(batch)
+
+    def _computed(self, batch: Batch, progress: Progress) -> Tensor:
+        """On the stream on which it would be recorded, so that nothing it leaves behind belongs to another."""
+        current = torch.cuda.current_stream()
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            told = self._update(batch, progress)
+        current.wait_stream(self._stream)
+        return told
+
+    def _record(self, batch: Batch, progress: Progress) -> _Recording:
+        kept = replace(batch, **{name: getattr(batch, name).clone() for name in GIVEN})
+        graph = torch.cuda.CUDAGraph()
+        with self._recording(graph):
+            told = self._update(kept, progress)
+        return _Recording(graph, kept, told)
+
+    @contextmanager
+    def _recording(self, graph: torch.cuda.CUDAGraph) -> Iterator[None]:
+        """As `torch.cuda.graph`, but without collecting garbage, which would take longer than the recording."""
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=self._memory)
+            try:
+                yield
+            finally:
+                graph.capture_end()
+
+
+GIVEN = ("source", "lengths", "target", "expected")
+"""what differs from batch to batch of a shape"""
+
+
+class _Recording:
+    def __init__(self, graph: torch.cuda.CUDAGraph, batch: Batch, told: Tensor) -> None:
+        self._graph, self._batch, self._told = graph, batch, told
+
+    def play(self, batch: Batch) -> Tensor:
+        """The loss is cloned: the next recording may write where it lies."""
+        torch._foreach_copy_([getattr(self._batch, name) for name in GIVEN], [getattr(batch, name) for name in GIVEN])
+        self._graph.replay()
+        return self._told.clone()

@@ -1,0 +1,68 @@
+"""One update: the loss of a batch, its gradient, clipped, and a step of the optimizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.training.checkpoint import Progress
+from regard.training.precision import Precision, autocast
+from regard.training.recipe import TrainingRecipe
+from regard.training.task import Task
+
+
+class DivergedError(Exception):
+    """The loss is no number any more."""
+
+
+class Update:
+    """Batch after batch, by AdamW (Loshchilov and Hutter 2019)."""
+
+    def __init__(self, task: Task, device: torch.device, precision: Precision) -> None:
+        self._task, self._device, self._precision = task, device, precision
+        self._clip = task.recipe.training.clip
+        self.optimizer = optimizer(task.model, task.recipe.training, device)
+
+    def rate(self, rate: float) -> None:
+        """The learning rate, from now on."""
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def __call__(self, batch: Any, progress: Progress) -> Tensor:
+        """The mean loss, without gradient. On the CPU a loss that is no number changes nothing; on a GPU it would have
+        to be waited for."""
+        with autocast(self._precision, self._device):
+            loss, told = self._task.loss(batch, progress)
+        if not told.is_cuda and not bool(told.isfinite()):
+            raise DivergedError
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self._clip:
+            gradients = [each.grad for each in self._task.model.parameters() if each.grad is not None]
+            norm = torch.nn.utils.get_total_norm(gradients)
+            # The fused optimizer divides by this as it goes: no pass of its own over all gradients.
+            self.optimizer.grad_scale = (norm / self._clip).clamp(min=1)  # type: ignore[attr-defined]
+        self.optimizer.step()
+        return told
+
+
+def optimizer(model: nn.Module, recipe: TrainingRecipe, device: torch.device) -> torch.optim.AdamW:
+    """On a GPU its learning rate and its count of steps stay there, so that a step can be recorded."""
+    on_device = device.type == "cuda"
+    rate = torch.tensor(recipe.peak, device=device) if on_device else recipe.peak
+    groups = _groups(model, recipe.weight_decay)
+    return torch.optim.AdamW(groups, rate, betas=(0.9, 0.98), fused=True, capturable=on_device)
+
+
+def _groups(model: nn.Module, decay: float) -> list[dict[str, Any]]:
+    """All parameters for the optimizer; only matrices decay."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    if not decay:
+        return [{"params": list(model.parameters()), "weight_decay": 0.0}]
+    return [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]

@@ -1,0 +1,27 @@
+"""The loss's kernel, in Triton's interpreter, against torch's own cross-entropy."""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
+from regard.training.loss_device import rows
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("counted", [True, False])
+def test_losses_and_gradient_are_those_of_cross_entropy(with_bias: bool, smoothing: float, counted: bool) -> None:
+    logits, bias, expected = 3 * torch.randn(5, 37), torch.randn(37), torch.tensor([0, 36, 3, 3, 8])
+    counts = torch.tensor([1.0, 0.0, 2.5, 1.0, 0.5]) if counted else None
+    exact = logits.double().requires_grad_()
+    right = cross_entropy(exact + bias if with_bias else exact, expected, label_smoothing=smoothing, reduction="none")
+    weighed = right if counts is None else right * counts
+    (gradient,) = torch.autograd.grad(weighed.mean(), exact)
+    losses = rows(logits, bias if with_bias else None, expected, smoothing, counts)
+    torch.testing.assert_close(losses.double(), right.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(logits.double(), gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_nothing() -> None:
+    assert rows(torch.zeros(0, 4), None, torch.zeros(0, dtype=torch.int64), 0.1, None).shape == (0,)

@@ -1,0 +1,56 @@
+"""The loss of a batch does not depend on how it is padded."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.text.batches import Batch
+from regard.text.pairs import Pair
+from regard.training.checkpoint import Progress
+from regard.training.recipe import read_recipe
+from regard.training.translating import Translating
+
+TEXTS = [("a b c", "A B C D E"), ("b", "B"), ("c a c a c", "C A"), ("d", "D D D"), ("a d", "A D")]
+PAIRS = [Pair(*texts, line) for line, texts in enumerate(TEXTS, 1)]
+
+
+def task(name: str, **settings: object) -> Translating:
+    small = {"model.dropout": 0.0, "training.segmentation_dropout": 0.0}
+    return Translating.of(PAIRS, PAIRS[:1], read_recipe(name, {**small, **settings}), 1)
+
+
+@pytest.mark.parametrize("name", ["rnn", "transformer", "article"])
+def test_in_few_shapes_the_loss_is_the_same(name: str) -> None:
+    given = task(name)
+    results = []
+    for make in (Batch.of, Batch.in_few_shapes):
+        batch = make(given.examples.plain)
+        loss, told = given.loss(batch, Progress())
+        used = [each for each in given.model.parameters() if each.requires_grad]
+        results.append((told, *torch.autograd.grad(loss, used)))
+    assert Batch.in_few_shapes(given.examples.plain).shape != Batch.of(given.examples.plain).shape
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
+
+
+def test_what_a_gpu_may_record() -> None:
+    cuda, cpu = torch.device("cuda"), torch.device("cpu")
+    for name in ("rnn", "transformer", "article"):
+        assert task(name).recorded(cuda) and not task(name).recorded(cpu)
+    for key, value in {
+        "training.scheduled_sampling": 0.2,
+        "model.normalizer": "hard",
+        "model.pattern": "window(2)",
+        "model.encoder_layers": 2,
+        "model.cell": "lstm",
+        "model.predictive": 2,
+    }.items():
+        assert not task("rnn", **{key: value}).recorded(cuda)
+    for key, value in {
+        "model.attention_dropout": 0.1,
+        "encoder.pattern": "window(2)",
+        "cross.normalizer": "hard",
+    }.items():
+        assert not task("transformer", **{key: value}).recorded(cuda)
+    guided = task("rnn", **{"training.guided_attention": 0.1})
+    assert not guided.recorded(cuda) and replace(guided, guide=None).recorded(cuda)
