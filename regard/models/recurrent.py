@@ -22,7 +22,7 @@ from torch.nn.functional import linear
 
 from regard.core.attention import Attention
 from regard.core.checks import choices, share, whole_number
-from regard.core.kernels.fused.kernels import has_triton
+from regard.core.kernels.fused.kernels import without_kernels
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
@@ -229,7 +229,8 @@ class Recurrent(nn.Module):
         )
         plain = options.decoder_layers == 1 and options.input_feeding and not options.predictive
         narrow = torch.is_autocast_enabled(states.device.type)
-        return states.is_cuda and usual and plain and options.pattern == "full" and not narrow and has_triton()
+        ready = without_kernels(states.device) is None
+        return ready and usual and plain and options.pattern == "full" and not narrow
 
     def _as_one(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
         score = self.attend.score

@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from regard.core.kernels.fused.kernels import has_triton
+from regard.core.kernels.fused.kernels import without_kernels
 from regard.core.product import product_dtype
 
 ROWS = 128
@@ -79,7 +79,7 @@ def _counts(real: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _suits_a_gpu(logits: Tensor) -> bool:
-    if not logits.is_cuda or logits.dtype is torch.float64 or not has_triton():
+    if logits.dtype is torch.float64 or without_kernels(logits.device) is not None:
         return False
     from regard.training.loss_device import WIDEST
 

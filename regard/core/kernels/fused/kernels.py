@@ -43,7 +43,7 @@ class FusedAdditive:
             _visible(request),
             None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
             "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "pairs",
-            asm=terms.query.is_cuda and torch.version.hip is None,
+            asm=terms.query.is_cuda,
         )
         vector, temperature = terms.vector, request.normalizer.temperature
         vector = fold((vector if temperature == 1 else vector / temperature)[..., None, :], leading)[:, 0]
@@ -124,11 +124,7 @@ class Classes:
 
 def _unsuited(request: Request) -> str | None:
     """Why neither of the fused kernels can serve the request."""
-    if not request.query.is_cuda:
-        return "not on a GPU"
-    if not has_triton():
-        return "Triton is not installed"
-    reason = unsuited(request)
+    reason = without_kernels(request.query.device) or unsuited(request)
     if reason is not None:
         return reason
     if not isinstance(request.normalizer, Softmax):
@@ -148,6 +144,13 @@ def _visible(request: Request) -> Flat | None:
     return None if request.visible is None else Flat.fold(request.visible, request.leading, 1)
 
 
-@lru_cache(maxsize=1)
-def has_triton() -> bool:
-    return find_spec("triton") is not None
+@lru_cache(maxsize=16)
+def without_kernels(device: torch.device) -> str | None:
+    """Why kernels of our own do not run on a device; None: they do."""
+    if device.type != "cuda":
+        return "not on a GPU"
+    if find_spec("triton") is None:
+        return "Triton is not installed"
+    if torch.version.hip is not None or torch.cuda.get_device_capability(device) < (8, 0):
+        return "the GPU is not one of NVIDIA's of compute capability 8.0 or later"
+    return None

@@ -79,3 +79,11 @@ def test_nothing_to_look_at(queries: int, keys: int) -> None:
     assert (lse == -torch.inf).all()
     for gradient in torch.autograd.grad(context.sum(), inputs):
         assert not gradient.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "stretches"), [("window(20)", True), ("causal", True), ("window(3) | global(5, 9)", False)]
+)
+def test_masks_are_stretches_of_keys_where_each_is_one(text: str, stretches: bool) -> None:
+    light, _ = dot.parts_of(parse(text), 100, 100, 0, torch.device("cpu"))
+    assert light.intervals == stretches
