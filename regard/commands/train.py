@@ -27,7 +27,10 @@ def train(
     reverse: Annotated[bool, typer.Option("--reverse", help="Translate from the second side to the first.")] = False,
     recipe: Annotated[
         str | None,
-        typer.Option(help="rnn, transformer, article, classify, or a .toml file. Default: rnn; for labels, classify."),
+        typer.Option(
+            help="rnn, transformer, article, classify, or a .toml file. Default: rnn; on a GPU with 20,000 pairs or "
+            "more transformer; for labels classify."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as training.epochs=5.")

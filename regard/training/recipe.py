@@ -249,10 +249,20 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
-def suited(settings: Mapping[str, Any] | None = None) -> Recipe:
-    """Where no recipe is named: the first of rnn and transformer that the settings can be made in."""
+MANY = 20_000
+"""pairs"""
+
+
+def better(pairs: int, on_a_gpu: bool) -> str:
+    """Which of rnn and transformer measured better for so much data (docs/results.md): in minutes on a CPU, and in the
+    time that they take on a GPU."""
+    return "transformer" if on_a_gpu and pairs >= MANY else "rnn"
+
+
+def suited(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Recipe:
+    """Where no recipe is named: the best of rnn and transformer, or the other, if settings can only be made in that."""
     refused: list[ValueError] = []
-    for name in ("rnn", "transformer"):
+    for name in sorted(("rnn", "transformer"), key=lambda name: name != best):
         try:
             return read_recipe(name, settings)
         except ValueError as error:

@@ -240,3 +240,11 @@ def test_a_checkpoint_by_the_clock_is_as_good_as_any(
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", whole)
     assert told(tmp_path / "m") == told(whole)
+
+
+def test_a_run_stays_of_the_kind_that_it_began_with(tmp_path: Path) -> None:
+    """Whatever would be chosen today, where no recipe is named."""
+    settings = {"training.epochs": 1, "training.validations": 1}
+    train(toy.PAIRS, tmp_path / "m", recipe="transformer", settings=settings, device="cpu")
+    found = train(toy.PAIRS, tmp_path / "m", resume=True, settings=settings, device="cpu")
+    assert found.model.options.kind == "transformer"
