@@ -21,7 +21,7 @@ from typing import Any, Literal
 from regard.core.checks import positive, share, whole_number
 from regard.models.classifier import ClassifierOptions
 from regard.models.recurrent import RecurrentOptions
-from regard.models.transformer import TransformerOptions
+from regard.models.transformer import DROPOUT, TransformerOptions
 
 ModelOptions = RecurrentOptions | TransformerOptions | ClassifierOptions
 KINDS: Mapping[str, type[ModelOptions]] = {
@@ -33,6 +33,8 @@ KINDS: Mapping[str, type[ModelOptions]] = {
 
 
 LEARNING_RATE = 0.003
+FEW, MANY = 5_000, 20_000
+"""pairs"""
 
 
 @dataclass(frozen=True)
@@ -139,11 +141,22 @@ class Recipe:
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
-            model=replace(self.model, tie="all") if joint and self.model.tie == "target" else self.model,
+            model=_fitted_model(self.model, pairs, joint),
             training=replace(
                 training, epochs=epochs, batch_tokens=tokens, learning_rate=training.learning_rate or rate
             ),
         )
+
+
+def _fitted_model(
+    options: RecurrentOptions | TransformerOptions, pairs: int, joint: bool
+) -> RecurrentOptions | TransformerOptions:
+    if joint and options.tie == "target":
+        options = replace(options, tie="all")
+    if isinstance(options, TransformerOptions) and options.dropout is None:
+        # A run on little data is mostly short: less dropout learned more in the same minutes (docs/results.md).
+        return replace(options, dropout=0.1 if pairs < FEW else DROPOUT)
+    return options
 
 
 def _counts(section: str, part: object, *names: str) -> None:
@@ -247,10 +260,6 @@ RECIPES: Mapping[str, Recipe] = {
     "article": ARTICLE,
     "classify": CLASSIFY,
 }
-
-
-MANY = 20_000
-"""pairs"""
 
 
 def better(pairs: int, on_a_gpu: bool) -> str:
