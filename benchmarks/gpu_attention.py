@@ -3,8 +3,9 @@
     python benchmarks/gpu_attention.py [--only WORK ...] [--runs 20] [--json FILE]
 
 - additive: from q', k', B = 64, T = S = 128, H = 512, D = 512; forward alone, in tanh a second, and forward + backward
-  beside torch.compile of the definition. Regard computes in float32
-  throughout, whatever torch's float32 precision is; the peer's products are in TF32 ("high") or not ("highest").
+  beside torch.compile of the definition. Regard computes tanh in
+  float32 whatever torch's float32 precision is, and products with values as pairs of bfloat16 ("high") or exactly
+  ("highest"); the peer's products are in TF32 or not.
 - strided, window, longformer, bigbird, dense: bf16, 16 heads of 64 features; forward + backward beside FlexAttention,
   of dense beside the best of torch's own.
 - million: Longformer over 1,048,576 positions, 4 heads, beside the same code over 65,536.

@@ -7,7 +7,7 @@ The product of a query at i and a key at j then depends on their contents and on
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -20,14 +20,20 @@ def rotate(states: Tensor, position: int = 0) -> Tensor:
     if states.shape[-1] % 2:
         raise ValueError(f"rotary: expected an even number of features a head, got {states.shape[-1]}")
     cosines, sines = (
-        table[position:] for table in _angles(position + states.shape[-2], states.shape[-1], states.device)
+        table[position : position + states.shape[-2]]
+        for table in _angles(_few(position + states.shape[-2]), states.shape[-1], states.device)
     )
     first, second = states.float().chunk(2, -1)
     turned = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
     return turned.to(states.dtype)
 
 
-@lru_cache(maxsize=64)
+def _few(count: int) -> int:
+    """The next power of two, so that there are few tables."""
+    return 1 << max(0, count - 1).bit_length()
+
+
+@cache  # nothing is ever dropped: what is recorded on a GPU reads from there
 def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """(cosines, sines) [count, d/2]"""
     with torch.inference_mode(False):

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.fused.blocks import power
+from regard.core.kernels.fused.device import on
+from regard.core.kernels.tile_attention import refuse_second_order
 
 BLOCK = 128
 """features that a program takes at once"""
@@ -50,7 +52,8 @@ def decode(
 ) -> tuple[Tensor, Tensor]:
     """What the words bring [T, B, 3H], s_0 [B, H], k' [B, S, A], values [B, S, E] of `lengths` [B] → (o [T, B, O],
     weights [T, B, S])"""
-    found: tuple[Tensor, Tensor] = _Loop.apply(gates, hidden, key, value, lengths, *weights)  # type: ignore[no-untyped-call]
+    with on(gates.device):
+        found: tuple[Tensor, Tensor] = _Loop.apply(gates, hidden, key, value, lengths, *weights)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -141,6 +144,7 @@ class _Loop(torch.autograd.Function):
     def backward(ctx: Any, by_output: Tensor, by_seen: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         from regard.core.kernels.fused import step_device as device
 
+        refuse_second_order()
         first, key, value, kept, joined, queries, outputs, seen, *given = ctx.saved_tensors
         weights = Weights(*given)
         steps, (batch, hidden), (_, keys, features), score = len(kept), first.shape, value.shape, key.shape[2]

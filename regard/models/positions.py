@@ -8,7 +8,7 @@ alibi       − slope_h · |i − j| is added to the energies, a slope for each 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import torch
@@ -39,9 +39,14 @@ class Positions(nn.Module):
         return embedded
 
 
-@lru_cache(maxsize=64)
 def sinusoids(count: int, width: int, device: torch.device) -> Tensor:
     """[count, width]"""
+    return _waves(1 << max(0, count - 1).bit_length(), width, device)[:count]
+
+
+@cache  # nothing is ever dropped: what is recorded on a GPU reads from there
+def _waves(count: int, width: int, device: torch.device) -> Tensor:
+    """[count, width], for few counts"""
     with torch.inference_mode(False):
         speeds = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds  # [count, ⌈width/2⌉]

@@ -184,10 +184,9 @@ class Recurrent(nn.Module):
 
     @property
     def recordable(self) -> bool:
-        """Does a loss on a GPU depend on what lies there alone? A choice at random is begun by the host."""
-        options = self.options
-        plain = options.pattern == "full" and not options.predictive and options.normalizer != "hard"
-        return plain and self.encoder.never_waits
+        """Does a loss on a GPU depend on what lies there alone, never asked for by the host? Of the kinds of this
+        model that is so where all steps are one function."""
+        return self._usual and self.encoder.never_waits
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """What there is beside the attention to the source: nothing."""
@@ -218,19 +217,17 @@ class Recurrent(nn.Module):
         output = torch.tanh(self.combine(torch.cat([states, seen.context.to(states.dtype)], -1)))
         return Decoded(self.dropout(output), seen.weights, seen.log_probability)
 
-    def _runs_as_one(self, states: Tensor) -> bool:
-        """Has a GPU one function for all steps of this decoder?"""
+    @property
+    def _usual(self) -> bool:
+        """Is it the decoder whose steps a GPU has one function for?"""
         options = self.options
-        usual = (options.cell, options.order, options.score, options.normalizer) == (
-            "gru",
-            "luong",
-            "additive",
-            "softmax",
-        )
+        kind = (options.cell, options.order, options.score, options.normalizer, options.pattern)
         plain = options.decoder_layers == 1 and options.input_feeding and not options.predictive
-        narrow = torch.is_autocast_enabled(states.device.type)
-        ready = without_kernels(states.device) is None
-        return ready and usual and plain and options.pattern == "full" and not narrow
+        return plain and kind == ("gru", "luong", "additive", "softmax", "full")
+
+    def _runs_as_one(self, states: Tensor) -> bool:
+        narrow = torch.is_autocast_enabled(states.device.type) or states.dtype is not torch.float32
+        return self._usual and not narrow and without_kernels(states.device) is None
 
     def _as_one(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
         score = self.attend.score

@@ -213,11 +213,11 @@ class Transformer(nn.Module):
 
     @property
     def recordable(self) -> bool:
-        """Does a loss on a GPU depend on what lies there alone? A choice at random is begun by the host."""
+        """Does a loss on a GPU depend on what lies there alone, never asked for by the host, and never dropped?"""
         options = self.options
         looks = (options.encoder, options.decoder, options.cross)
-        plain = all(look.pattern == "full" and look.normalizer != "hard" for look in looks)
-        return plain and not options.attention_dropout
+        usual = all((look.score, look.pattern, look.normalizer) == ("scaled_dot", "full", "softmax") for look in looks)
+        return usual and options.positions != "alibi" and not options.attention_dropout
 
     def logits(self, output: Tensor) -> Tensor:
         """o [..., D] → [..., V]"""

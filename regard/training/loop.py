@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from regard import folder as folders
+from regard.core.kernels.fused.kernels import without_kernels
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.plan import TRIAL, TRIAL_SHARE, Plan, by_clock, by_epochs
@@ -74,8 +75,11 @@ class Loop:
         """an update's share of making the epoch's examples"""
 
     def _updating(self) -> Update | RecordedUpdate:
-        update = Update(self.task, self.machine.device, self.machine.precision)
-        return RecordedUpdate(update) if self.task.recorded(self.machine.device) else update
+        device, precision = self.machine.device, self.machine.precision
+        update = Update(self.task, device, precision)
+        # Under autocast, and without kernels of our own, a recurrent decoder asks the device between its steps.
+        ready = precision != "bf16" and without_kernels(device) is None
+        return RecordedUpdate(update) if ready and self.task.recorded(device) else update
 
     # What is kept
 
@@ -122,6 +126,8 @@ class Loop:
             raise
         except DivergedError:
             self._end("diverged: the loss is no number any more; try a lower training.learning_rate")
+        finally:
+            self._beside.shutdown(wait=False, cancel_futures=True)
 
     @contextmanager
     def _interrupts_wait(self) -> Iterator[None]:
@@ -166,7 +172,8 @@ class Loop:
         """Those of the epoch. On a GPU, which leaves the CPU free, those of the next one are made meanwhile."""
         ahead, self._ahead = self._ahead, None
         batches = self.task.epoch(epoch) if ahead is None or ahead[0] != epoch else ahead[1].result()
-        if self.machine.device.type == "cuda":
+        plan, last = self.progress.planned, self.progress.update + len(batches) - self.progress.place
+        if self.machine.device.type == "cuda" and (plan is None or last < plan.updates):
             self._ahead = epoch + 1, self._beside.submit(self.task.epoch, epoch + 1)
         return batches
 

@@ -8,6 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.core.kernels.fused.blocks import power
+from regard.core.kernels.fused.device import on
 
 WIDEST = 1 << 16
 """tokens of a vocabulary that a program can hold"""
@@ -20,11 +21,12 @@ def rows(logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float
     losses = logits.new_empty(count, dtype=torch.float32)
     if count:
         block = power(size)
-        _row[(count,)](
-            logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,
-            size, 1 / count, smoothing,
-            BIAS=bias is not None, COUNTS=counts is not None, BLOCK=block, num_warps=max(4, min(32, block // 512)),
-        )  # fmt: skip
+        with on(logits.device):
+            _row[(count,)](
+                logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,
+                size, 1 / count, smoothing,
+                BIAS=bias is not None, COUNTS=counts is not None, BLOCK=block, num_warps=max(4, min(32, block // 512)),
+            )  # fmt: skip
     return losses
 
 

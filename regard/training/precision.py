@@ -15,7 +15,8 @@ Precision = Literal["auto", "fp32", "bf16"]
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
     """bfloat16 products where asked for, or where `auto` and the CPU has them in hardware.
 
-    On a GPU `auto` stays in float32: these models are small, and casting costs more there than it saves.
+    On a GPU `auto` stays in float32, by TF32 (`fast_products`): these models are small, and casting costs more there
+    than it saves.
     """
     if precision not in ("auto", "fp32", "bf16"):
         raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")
@@ -27,13 +28,15 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
 def fast_products(precision: Precision, device: torch.device) -> Iterator[None]:
     """While a model trains on a GPU: factors of float32 products rounded to TF32's 10 bits, unless `fp32` is asked
     for. Sums, states and weights stay float32."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda" and precision != "fp32":
-        torch.set_float32_matmul_precision("high")
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
+        torch.backends.cudnn.allow_tf32 = precision != "fp32"
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def read_device(name: str | None) -> torch.device:

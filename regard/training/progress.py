@@ -112,8 +112,12 @@ class Reporter:
         self._losses.append(loss)
         if progress.update % LOGGED and progress.update > 3:
             return
+        before = time.monotonic()
+        mean = self.loss  # on a GPU it is waited for, and for all updates before
+        waited = time.monotonic() - before
+        self._recent[-1] = tokens, seconds + waited
+        self.seconds_of_updates += waited
         speed = sum(count for count, _ in self._recent) / max(1e-9, sum(spent for _, spent in self._recent))
-        mean = self.loss
         self.note(
             "update",
             update=progress.update,

@@ -137,7 +137,8 @@ class Recipe:
         # A Transformer needs more epochs; and smaller steps, the fewer sentences they are made from.
         transformer = self.model.kind == "transformer"
         epochs = training.epochs or (2 if transformer else 1) * _epochs(pairs)
-        rate = _learning_rate(training.batch_sentences or sentences) if transformer else LEARNING_RATE
+        many = training.batch_sentences or min(sentences, tokens / (2 * max(words, 1)))
+        rate = _learning_rate(many) if transformer else LEARNING_RATE
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
@@ -190,7 +191,7 @@ def _batch_sentences(pairs: int, kind: str) -> int:
     return max(8, min(180, pairs // 50)) if pairs < 200000 else 360
 
 
-def _learning_rate(sentences: int) -> float:
+def _learning_rate(sentences: float) -> float:
     """Of a Transformer, as the root of how many sentences a batch has."""
     return round(LEARNING_RATE * math.sqrt(min(1.0, sentences / 360)), 5)
 

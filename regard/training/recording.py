@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import torch
@@ -28,11 +28,12 @@ class RecordedUpdate:
 
     def __init__(self, update: Update) -> None:
         self._update = update
+        self._device = update.device
         self._met: set[tuple[int, int, int]] = set()
         self._recordings: dict[tuple[int, int, int], _Recording] = {}
         self._played: deque[bool] = deque(maxlen=STEADY)
         self._memory = torch.cuda.graph_pool_handle()
-        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
 
     @property
     def optimizer(self) -> torch.optim.AdamW:
@@ -47,6 +48,10 @@ class RecordedUpdate:
         return len(self._played) == STEADY and sum(self._played) > 0.95 * STEADY
 
     def __call__(self, batch: Batch, progress: Progress) -> Tensor:
+        with torch.cuda.device(self._device):
+            return self._made(batch, progress)
+
+    def _made(self, batch: Batch, progress: Progress) -> Tensor:
         recording = self._recordings.get(batch.shape)
         self._played.append(recording is not None)
         if recording is None and (batch.shape not in self._met or len(self._recordings) == MOST):
@@ -80,8 +85,11 @@ class RecordedUpdate:
             graph.capture_begin(pool=self._memory)
             try:
                 yield
-            finally:
-                graph.capture_end()
+            except BaseException:
+                with suppress(RuntimeError):  # which would hide why
+                    graph.capture_end()
+                raise
+            graph.capture_end()
 
 
 GIVEN = ("source", "lengths", "target", "expected")

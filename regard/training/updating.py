@@ -21,7 +21,7 @@ class Update:
     """Batch after batch, by AdamW (Loshchilov and Hutter 2019)."""
 
     def __init__(self, task: Task, device: torch.device, precision: Precision) -> None:
-        self._task, self._device, self._precision = task, device, precision
+        self._task, self.device, self._precision = task, device, precision
         self._clip = task.recipe.training.clip
         self.optimizer = optimizer(task.model, task.recipe.training, device)
 
@@ -36,7 +36,7 @@ class Update:
     def __call__(self, batch: Any, progress: Progress) -> Tensor:
         """The mean loss, without gradient. On the CPU a loss that is no number changes nothing; on a GPU it would have
         to be waited for."""
-        with autocast(self._precision, self._device):
+        with autocast(self._precision, self.device):
             loss, told = self._task.loss(batch, progress)
         if not told.is_cuda and not bool(told.isfinite()):
             raise DivergedError

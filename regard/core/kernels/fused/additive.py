@@ -8,8 +8,6 @@ docs/additive.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import torch
@@ -20,6 +18,7 @@ from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import additive_device as device
 from regard.core.kernels.fused.blocks import Blocks, blocks_of
 from regard.core.kernels.fused.delta import delta_of
+from regard.core.kernels.fused.device import on
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
 
@@ -52,7 +51,8 @@ class Settings:
 
 def attend(settings: Settings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """q' [G, T, H], k' [G, S, H], v [G, H], value [G, S, D] → (context [G, T, D], lse [G, T]), differentiable."""
-    found: tuple[Tensor, Tensor] = _Additive.apply(settings, query, key, vector, value)  # type: ignore[no-untyped-call]
+    with on(query.device):
+        found: tuple[Tensor, Tensor] = _Additive.apply(settings, query, key, vector, value)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -172,14 +172,17 @@ class _Problem:
         """(∂q', ∂k', ∂v, ∂value)"""
         laid = self.laid_out() if energies is None else ()
         by_query = torch.empty_like(self.query)
-        parts = []
+        total: tuple[Tensor, ...] = ()
         for piece in self._pieces():
-            found = self._energies(piece, *laid).sum(0) if energies is None else energies
-            slopes, across, weights = self._energy_gradient(piece, given, found)
+            of_piece = self._energies(piece, *laid).sum(0) if energies is None else energies
+            slopes, across, weights = self._energy_gradient(piece, given, of_piece)
             self._query_gradient(piece, given, across, by_query)
             by_value = self._value_gradient(piece, given.gradient, weights)
-            parts.append((*self._key_gradient(piece, given, slopes), by_value))
-        return by_query, *(reduce(add, each) for each in zip(*parts, strict=True))
+            found = (*self._key_gradient(piece, given, slopes), by_value)
+            # Sums of many pieces are kept in float32.
+            total = tuple(a.float().add_(b) for a, b in zip(total, found, strict=True)) if total else found
+        by_key, by_vector, by_value = total
+        return by_query, by_key.to(self.key.dtype), by_vector, by_value.to(self.value.dtype)
 
     # Steps
 

@@ -18,6 +18,7 @@ from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
 from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
 from regard.core.kernels.fused.delta import delta_of
+from regard.core.kernels.fused.device import on
 from regard.core.kernels.fused.jobs import Jobs, jobs_of
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
@@ -43,7 +44,8 @@ class Settings:
 
 def attend(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """query [G, T, D], key [G, S, D], value [G, S, F] → (context [G, T, F], lse [G, T]), differentiable."""
-    found: tuple[Tensor, Tensor] = _Dot.apply(settings, query, key, value)  # type: ignore[no-untyped-call]
+    with on(query.device):
+        found: tuple[Tensor, Tensor] = _Dot.apply(settings, query, key, value)  # type: ignore[no-untyped-call]
     return found
 
 

@@ -18,6 +18,8 @@ from regard.core.result import Result
 from regard.core.scores import AdditiveTerms, Bilinear
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
+MOST_ROWS = 65535
+"""as many programs as a grid can have beside each other in its second and third direction"""
 
 
 class FusedAdditive:
@@ -29,7 +31,10 @@ class FusedAdditive:
         reason = _unsuited(request)
         if reason is not None:
             return reason
-        return None if isinstance(request.terms, AdditiveTerms) else f"{request.score.title} is not additive"
+        if not isinstance(request.terms, AdditiveTerms):
+            return f"{request.score.title} is not additive"
+        longest = max(request.queries, request.keys)
+        return "its places have 32 bits" if longest * request.terms.query.shape[-1] >= 1 << 31 else None
 
     def run(self, request: Request) -> Result:
         from regard.core.kernels.fused.additive import Settings, attend
@@ -42,14 +47,14 @@ class FusedAdditive:
             request.position,
             _visible(request),
             None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
-            "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "pairs",
+            "pairs" if request.value.dtype is torch.float32 and not _highest() else "tf32x3",
             asm=terms.query.is_cuda,
         )
         vector, temperature = terms.vector, request.normalizer.temperature
         vector = fold((vector if temperature == 1 else vector / temperature)[..., None, :], leading)[:, 0]
         states = (fold(terms.query, leading), fold(terms.key, leading), vector, fold(request.value, leading))
         context, lse = attend(settings, *states)
-        return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, -1))
+        return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
 
 class FusedDot:
@@ -76,12 +81,12 @@ class FusedDot:
         terms, leading = request.terms, request.leading
         assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
         assert isinstance(request.pattern, Pattern)
-        precision = "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+        precision = "tf32x3" if _highest() else "tf32"
         scale = terms.scale / request.normalizer.temperature
         settings = Settings(request.pattern, request.position, _visible(request), scale, precision)
         query, key = terms.query.to(request.value.dtype), terms.key.to(request.value.dtype)
         context, lse = attend(settings, fold(query, leading), fold(key, leading), fold(request.value, leading))
-        return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, -1))
+        return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
 
 class Classes:
@@ -135,9 +140,16 @@ def _unsuited(request: Request) -> str | None:
         return "it has no dropout"
     if request.bias is not None:
         return "it takes no bias"
+    if request.leading.numel() > MOST_ROWS:
+        return f"it takes {MOST_ROWS:,} rows at most"
     if regroups(request):
         return "a stride is computed in classes"
     return None
+
+
+def _highest() -> bool:
+    """Are products of float32 to be exact?"""
+    return torch.get_float32_matmul_precision() == "highest"
 
 
 def _visible(request: Request) -> Flat | None:

@@ -18,7 +18,7 @@ NEAR = tl.constexpr(43.0)
 @triton.jit
 def tanh(x):
     """In float32; the exponential cannot overflow."""
-    return 1.0 - 2.0 / (tl.exp(2.0 * tl.minimum(x, NEAR)) + 1.0)
+    return 1.0 - 2.0 / (tl.exp(2.0 * tl.minimum(x, NEAR, propagate_nan=tl.PropagateNan.ALL)) + 1.0)
 
 
 @triton.jit
@@ -35,4 +35,5 @@ def reciprocal(x, ASM: tl.constexpr):
 @triton.jit
 def exponential(x):
     """e^{2x}, where it is a float32; beyond, what it would be at the border."""
-    return tl.exp(2.0 * tl.minimum(tl.maximum(x, -NEAR), NEAR))
+    held = tl.maximum(x, -NEAR, propagate_nan=tl.PropagateNan.ALL)
+    return tl.exp(2.0 * tl.minimum(held, NEAR, propagate_nan=tl.PropagateNan.ALL))
