@@ -186,9 +186,10 @@ class _Loop(torch.autograd.Function):
             )  # fmt: skip
             through_gates(by_gates[0, t], border, by_gates.stride(0))
         by_key, by_vector = torch.empty_like(key), key.new_empty(batch, score)
-        device.keys_backward[(batch, -(-score // 64))](
+        block = max(16, min(64, TILE // 2 // power(keys)))
+        device.keys_backward[(batch, -(-score // block))](
             queries, key, weights.vector, slopes, by_key, by_vector, steps, batch, keys, score,
-            KEYS=power(keys), BLOCK=64,
+            KEYS=power(keys), BLOCK=block,
         )  # fmt: skip
         by_input, by_state = by_gates
         before = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
