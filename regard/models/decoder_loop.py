@@ -96,6 +96,11 @@ def _tile(keys: int, *features: int) -> dict[str, int]:
     return {"KEYS": size, "BLOCK": min(power(max(features)), max(16, TILE // size)), "num_warps": 8}
 
 
+def _over_steps(gradient: Tensor, given: Tensor) -> Tensor:
+    """∂W of what W gave: [T, B, N], [T, B, K] → [N, K]"""
+    return gradient.flatten(0, 1).t() @ given.flatten(0, 1)
+
+
 class _Loop(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -191,16 +196,15 @@ class _Loop(torch.autograd.Function):
             queries, key, weights.vector, slopes, by_key, by_vector, steps, batch, keys, score,
             KEYS=power(keys), BLOCK=block,
         )  # fmt: skip
-        by_input, by_state = by_gates
         before = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
         by_weights = (
-            by_input[1:].flatten(0, 1).t() @ outputs[:-1].flatten(0, 1),
-            by_state.flatten(0, 1).t() @ before.flatten(0, 1),
-            by_state.sum((0, 1)),
-            by_query.flatten(0, 1).t() @ joined[:, :, :hidden].flatten(0, 1),
+            _over_steps(by_gates[0, 1:], outputs[:-1]),
+            _over_steps(by_gates[1], before),
+            by_gates[1].sum((0, 1)),
+            _over_steps(by_query, joined[:, :, :hidden]),
             by_vector.sum(0),
-            by_combined.flatten(0, 1).t() @ joined.flatten(0, 1),
+            _over_steps(by_combined, joined),
             by_combined.sum((0, 1)),
         )
         by_value = seen.permute(1, 2, 0) @ by_context.transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
-        return by_input, through + carried.sum(0), by_key, by_value, None, *by_weights
+        return by_gates[0], through + carried.sum(0), by_key, by_value, None, *by_weights

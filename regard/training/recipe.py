@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import tomllib
 import types
 import typing
@@ -22,6 +21,7 @@ from regard.core.checks import positive, share, whole_number
 from regard.models.classifier import ClassifierOptions
 from regard.models.recurrent import RecurrentOptions
 from regard.models.transformer import DROPOUT, TransformerOptions
+from regard.training import sizes
 
 ModelOptions = RecurrentOptions | TransformerOptions | ClassifierOptions
 KINDS: Mapping[str, type[ModelOptions]] = {
@@ -30,11 +30,6 @@ KINDS: Mapping[str, type[ModelOptions]] = {
     "classifier": ClassifierOptions,
 }
 """`model.kind` says which"""
-
-
-LEARNING_RATE = 0.003
-FEW, MANY = 5_000, 20_000
-"""pairs"""
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class TrainingRecipe:
     @property
     def peak(self) -> float:
         """the learning rate at its highest"""
-        return LEARNING_RATE if self.learning_rate is None else self.learning_rate
+        return sizes.LEARNING_RATE if self.learning_rate is None else self.learning_rate
 
 
 @dataclass(frozen=True)
@@ -130,15 +125,16 @@ class Recipe:
             raise ValueError(f"recipe: {self.name!r} makes a classifier; expected --task classify with it")
         subwords = self.vocabulary.kind == "subwords"
         joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
-        size = self.vocabulary.size or (_vocabulary_size(pairs, joint) if subwords else None)
+        size = self.vocabulary.size or (sizes.vocabulary_size(pairs, joint) if subwords else None)
         training = self.training
-        sentences = _batch_sentences(pairs, self.model.kind)
-        tokens = training.batch_tokens or (10**9 if training.batch_sentences else _tokens(sentences, words))
+        sentences = sizes.batch_sentences(pairs, self.model.kind)
+        tokens = training.batch_tokens or (10**9 if training.batch_sentences else sizes.tokens(sentences, words))
         # A Transformer needs more epochs; and smaller steps, the fewer sentences they are made from.
         transformer = self.model.kind == "transformer"
-        epochs = training.epochs or (2 if transformer else 1) * _epochs(pairs)
-        many = training.batch_sentences or min(sentences, tokens / (2 * max(words, 1)))
-        rate = _learning_rate(many) if transformer else LEARNING_RATE
+        epochs = training.epochs or (2 if transformer else 1) * sizes.epochs(pairs)
+        if training.batch_sentences or training.batch_tokens:
+            sentences = training.batch_sentences or round(tokens / (2 * max(words, 1)))
+        rate = sizes.learning_rate(sentences) if transformer else sizes.LEARNING_RATE
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
@@ -156,7 +152,7 @@ def _fitted_model(
         options = replace(options, tie="all")
     if isinstance(options, TransformerOptions) and options.dropout is None:
         # A run on little data is mostly short: less dropout learned more in the same minutes (docs/results.md).
-        return replace(options, dropout=0.1 if pairs < FEW else DROPOUT)
+        return replace(options, dropout=0.1 if pairs < sizes.FEW else DROPOUT)
     return options
 
 
@@ -165,45 +161,6 @@ def _counts(section: str, part: object, *names: str) -> None:
     for name in names:
         if getattr(part, name) is not None:
             whole_number(section, name, getattr(part, name), least=1)
-
-
-def _vocabulary_size(pairs: int, joint: bool) -> int:
-    """Small data, short pieces: each must be met often enough to be learned."""
-    each = (
-        1000
-        if pairs < 4000
-        else 2000
-        if pairs < 15000
-        else 4000
-        if pairs < 60000
-        else 8000
-        if pairs < 500000
-        else 16000
-    )
-    return 2 * each if joint else each
-
-
-def _batch_sentences(pairs: int, kind: str) -> int:
-    """From 8 of very little data to 180, and 360 of much. A Transformer learns more from an update the more sentences
-    it sees in it."""
-    if kind == "transformer":
-        return max(24, min(360, pairs // 55)) if pairs < 200000 else 720
-    return max(8, min(180, pairs // 50)) if pairs < 200000 else 360
-
-
-def _learning_rate(sentences: float) -> float:
-    """Of a Transformer, as the root of how many sentences a batch has."""
-    return round(LEARNING_RATE * math.sqrt(min(1.0, sentences / 360)), 5)
-
-
-def _tokens(sentences: int, words: float) -> int:
-    """So many sentences, at two tokens a word."""
-    return max(64, min(16384, round(2 * words * sentences / 64) * 64))
-
-
-def _epochs(pairs: int) -> int:
-    """Less data is read more often: about as many pairs in all, within bounds."""
-    return max(5, min(100, round(1_100_000 / pairs)))
 
 
 ARTICLE = Recipe(
@@ -261,12 +218,6 @@ RECIPES: Mapping[str, Recipe] = {
     "article": ARTICLE,
     "classify": CLASSIFY,
 }
-
-
-def better(pairs: int, on_a_gpu: bool) -> str:
-    """Which of rnn and transformer measured better for so much data (docs/results.md): in minutes on a CPU, and in the
-    time that they take on a GPU."""
-    return "transformer" if on_a_gpu and pairs >= MANY else "rnn"
 
 
 def suited(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Recipe:

@@ -28,7 +28,8 @@ from regard.training.classifying import Classifying
 from regard.training.loop import Loop, Machine
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.progress import Reporter, Screen, Silent
-from regard.training.recipe import Recipe, better, read_recipe, suited
+from regard.training.recipe import Recipe, read_recipe, suited
+from regard.training.sizes import better
 from regard.training.task import Task
 from regard.training.translating import Translating
 from regard.translator import Translator
@@ -113,8 +114,7 @@ def train(
     data = read_data(pairs, dev, reverse, languages, screen, task)
     begun = resume and folder.exists()
     if recipe is None and task == "translate":
-        best = better(len(data.train), machine.device.type == "cuda")
-        chosen = suited(settings, folders.read_recipe(folder).model.kind if begun else best)
+        chosen = suited(settings, _best(folder if begun else None, data, machine))
     kind = Classifying if task == "classify" else Translating
     work: Task = kind.of(data.train, data.dev, chosen, seed)
     if begun:
@@ -145,6 +145,13 @@ def _recipe(task: Kind, given: str | Path | Recipe | None, settings: Mapping[str
         other = '; a recipe of your own for it begins with base = "classify"' if classifies else ""
         raise ValueError(f"recipe: {found.name!r} is not for --task {task}{other}")
     return found
+
+
+def _best(begun: Path | None, data: Data, machine: Machine) -> str:
+    """The kind of the run that was begun, or of what measured better for such data."""
+    if begun is not None:
+        return folders.read_recipe(begun).model.kind
+    return better(len(data.train), machine.device.type == "cuda")
 
 
 def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:

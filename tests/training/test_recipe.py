@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from regard.training.recipe import RECIPES, Recipe, better, from_toml, read_recipe, suited, to_toml
+from regard.training.recipe import RECIPES, Recipe, from_toml, read_recipe, suited, to_toml
 from regard.training.translating import Translating
 from tests.training import toy
 
@@ -62,14 +62,6 @@ def test_with_no_recipe_the_settings_may_decide() -> None:
     assert suited({"model.dropout": 0.2}, "transformer").model.kind == "transformer"
     with pytest.raises(ValueError, match=r"unknown key 'model\.cel'"):
         suited({"model.cel": "lstm"})
-
-
-@pytest.mark.parametrize(
-    ("pairs", "on_a_gpu", "name"),
-    [(100, True, "rnn"), (19_999, True, "rnn"), (20_000, True, "transformer"), (10**6, False, "rnn")],
-)
-def test_what_measured_better(pairs: int, on_a_gpu: bool, name: str) -> None:
-    assert better(pairs, on_a_gpu) == name
 
 
 def test_the_kind_of_model_decides_what_can_be_set() -> None:
