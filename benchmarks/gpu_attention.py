@@ -282,6 +282,7 @@ def flex_look(pattern: Pattern, positions: int) -> Look:
     # Compiling the mask of a stride does not come to an end; at its length the mask can be made as it is.
     long = not isinstance(pattern, Strided)
     block_mask = create_block_mask(mask, None, None, positions, positions, device="cuda", _compile=long)
+    torch.compiler.reset()  # or it would be compiled for any length, because it has met another, and be slower
     compiled = torch.compile(flex_attention)
     return lambda q, k, v: compiled(q, k, v, block_mask=block_mask)
 

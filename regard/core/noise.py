@@ -24,12 +24,17 @@ def mix(x: Tensor) -> Tensor:
 
 def bits(seed: int, *counters: Tensor) -> Tensor:
     """31 random bits (int32 ≥ 0) for each combination of the counters, which broadcast against each other."""
+    return mixed_in(seed, *counters).bitwise_and_(0x7FFFFFFF)
+
+
+def mixed_in(seed: int, *counters: Tensor) -> Tensor:
+    """int32: the seed and these counters; others may follow."""
     state = torch.full((), _wrapped(seed), dtype=torch.int32, device=counters[0].device)
     state = mix(state)
     for counter in counters:
         # Each counter is mixed in after the last one was scrambled: (1, 2) and (2, 1) do not meet.
         state = mix(state + counter.to(torch.int32) * _GOLDEN)
-    return state.bitwise_and_(0x7FFFFFFF)
+    return state
 
 
 def uniform(seed: int, *counters: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

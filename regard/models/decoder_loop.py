@@ -19,13 +19,10 @@ from torch import Tensor
 from regard.core.kernels.fused.blocks import power
 from regard.core.kernels.fused.device import on
 from regard.core.kernels.tile_attention import refuse_second_order
+from regard.models.step_product import Product, beside
 
 BLOCK = 128
 """features that a program takes at once"""
-ROWS, COLUMNS, INNER = 64, 32, 64
-"""of a product: what a program has of its result, and of what it sums over at once"""
-PROGRAMS = 256
-"""that a product should be, so that every processor of a GPU has some"""
 TILE = 16384
 """keys by features that a program holds at once"""
 
@@ -57,39 +54,6 @@ def decode(
     return found
 
 
-class _Product:
-    """x [B, K] weightᵀ, weight [N, K], in parts (step_device.py)."""
-
-    def __init__(self, weight: Tensor, batch: int) -> None:
-        self.weight = weight.contiguous()
-        self.batch, (self.columns, self.inner) = batch, weight.shape
-        # As for one of two sizes of batches: kernels are compiled for the number of parts.
-        tiles = (1 if batch <= 2 * ROWS else 4) * -(-self.columns // COLUMNS)
-        pieces = -(-self.inner // INNER)
-        self._chunk = -(-pieces // max(1, min(pieces, PROGRAMS // tiles))) * INNER
-        self.parts = weight.new_empty(-(-self.inner // self._chunk), batch, self.columns)
-        self._precision = "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
-
-    @property
-    def count(self) -> int:
-        return len(self.parts)
-
-    @property
-    def apart(self) -> int:
-        return self.parts.stride(0)
-
-    def __call__(self, x: Tensor, border: int | None = None, behind: int = 0) -> None:
-        """Into `parts`."""
-        from regard.core.kernels.fused import step_device as device
-
-        grid = (-(-self.batch // ROWS), -(-self.columns // COLUMNS), self.count)
-        device.product[grid](
-            x, self.weight, self.parts, self.batch, self.columns, self.inner, self._chunk, x.stride(0),
-            self.columns if border is None else border, behind,
-            ROWS=ROWS, COLUMNS=COLUMNS, INNER=INNER, PRECISION=self._precision,
-        )  # fmt: skip
-
-
 def _tile(keys: int, *features: int) -> dict[str, int]:
     """How much of keys and features a program of attention holds."""
     size = power(keys)
@@ -111,8 +75,8 @@ class _Loop(torch.autograd.Function):
         weights = Weights(*given)
         gates, first, key, value = (x.contiguous() for x in (gates, first, key, value))
         steps, (batch, hidden), (_, keys, features), score = len(gates), first.shape, value.shape, key.shape[2]
-        feed, combine = _Product(weights.feed, batch), _Product(weights.combine, batch)
-        of_state = _Product(torch.cat([weights.query, weights.state]), batch)  # [W_q; W_h] s
+        feed, combine = Product(weights.feed, batch), Product(weights.combine, batch)
+        of_state = Product(torch.cat([weights.query, weights.state]), batch)  # [W_q; W_h] s
         by_state = of_state.parts[:, :, score:]
         kept = gates.new_empty(steps, batch, 4 * hidden)
         joined = gates.new_empty(steps, batch, hidden + features)  # [s_t; c_t]
@@ -155,11 +119,10 @@ class _Loop(torch.autograd.Function):
         steps, (batch, hidden), (_, keys, features), score = len(kept), first.shape, value.shape, key.shape[2]
         columns = outputs.shape[2]
         by_output, by_seen = by_output.contiguous(), by_seen.contiguous()
-        through_combine, through_query = _Product(weights.combine.t(), batch), _Product(weights.query.t(), batch)
-        # ∂o by W_o and ∂s by W_h of the step before are one product; the second begins where a program does.
-        border = -(-columns // COLUMNS) * COLUMNS
-        space = weights.feed.new_zeros(border - columns, 3 * hidden)
-        through_gates = _Product(torch.cat([weights.feed.t(), space, weights.state.t()]), batch)
+        through_combine, through_query = Product(weights.combine.t(), batch), Product(weights.query.t(), batch)
+        # ∂o by W_o and ∂s by W_h of the step before are one product.
+        both, border = beside(weights.feed.t(), weights.state.t())
+        through_gates = Product(both, batch)
         carried = through_gates.parts[:, :, border:]
         by_gates = kept.new_empty(2, steps, batch, 3 * hidden)  # ∂a, ∂b
         by_combined, by_query, slopes = (torch.empty_like(x) for x in (outputs, queries, seen))

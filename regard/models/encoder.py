@@ -1,21 +1,24 @@
 """The encoder: the source's tokens to states, by a GRU or LSTM of one or two directions.
 
-torch's own recurrence runs it on a GPU: packed, by lengths that the host knows, or over padding that comes last. On a
-CPU torch computes the gradient of every weight at every step, and in bfloat16 casts every weight at every step; there
-the steps are taken here, both directions at once.
+On a GPU torch's own recurrence runs it, packed, by lengths that the host knows, or, where only the GPU knows them, one
+function for all steps (encoder_loop.py). On a CPU torch computes the gradient of every weight at every step, and in
+bfloat16 casts every weight at every step; there the steps are taken here, both directions at once.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.core.kernels.fused.kernels import without_kernels
 from regard.core.scores import wide
 from regard.models import cells
 from regard.models.cells import Hidden
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
+from regard.models.encoder_loop import encode
 from regard.models.every_step import EveryStep
 
 
@@ -34,39 +37,31 @@ class Recurrence(nn.Module):
         embedded = self.dropout(embedded)
         if not embedded.is_cuda:
             run = self._unrolled
-        elif lengths.is_cuda and self.never_waits:
-            run = self._moved
+        elif lengths.is_cuda and self.never_waits(embedded.device):
+            run = self._as_one
         else:
             run = self._packed
         states, last = run(embedded, lengths)
         return self.dropout(states), last
 
-    @property
-    def never_waits(self) -> bool:
-        """Can a GPU run it without telling the host anything, so that it can be recorded? Not an LSTM: what it
-        remembers at the last real token is seen only by who stops there; nor several layers, of which the second
-        starts again at both ends."""
-        return isinstance(self.recurrence, nn.GRU) and self.recurrence.num_layers == 1
+    def never_waits(self, device: torch.device) -> bool:
+        """Does the device run it without telling the host anything, so that it can be recorded? A GRU of one layer, if
+        it has kernels for it."""
+        gru = isinstance(self.recurrence, nn.GRU) and self.recurrence.num_layers == 1
+        return gru and without_kernels(device) is None
 
-    def _moved(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
-        """By torch's recurrence over padding, which comes last in both directions: for the second, rows are moved to
-        the end. Of rows as they are the first direction is kept, of moved rows the second."""
-        count, (size, places, _) = self.recurrence.hidden_size, embedded.shape
-        at = torch.arange(places, device=embedded.device)
-        room = (places - lengths)[:, None]  # [B, 1]
-        inputs = embedded
-        if self._directions == 2:
-            inputs = torch.cat([embedded, _picked(embedded, at - room)])
+    def _as_one(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
+        """By one function for all steps (encoder_loop.py), in float32."""
+        ways = ("", "_reverse")[: self._directions]
+        by_input, bias, by_state, state_bias = (
+            [getattr(self.recurrence, f"{name}_l0{way}") for way in ways]
+            for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        )
         with torch.autocast(embedded.device.type, enabled=False):
-            states, _ = self.recurrence(wide(inputs))
-        states, second = states[:size], states[size:, :, count:]
-        last = [_picked(states[:, :, :count], lengths[:, None] - 1)[:, 0]]
-        if self._directions == 2:
-            second = _picked(second, at + room)
-            states = torch.cat([states[:, :, :count], second], -1)
-            last.append(second[:, 0])
-        real = at < lengths[:, None]
-        return torch.where(real[..., None], states, 0), (torch.cat(last, -1)[None],)
+            gates = linear(wide(embedded).transpose(0, 1), torch.cat(by_input), torch.cat(bias))
+            gates = gates.unflatten(2, (len(ways), -1))  # [S, B, ways, 3H]
+            states, last = encode(gates, lengths, torch.stack(by_state), torch.stack(state_bias))
+        return states.flatten(2).transpose(0, 1), (last.flatten(1)[None],)
 
     def _packed(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         """By torch's recurrence, in float32: under autocast its states, too, would be rounded at every step."""
@@ -123,12 +118,6 @@ class Recurrence(nn.Module):
     @property
     def _directions(self) -> int:
         return 2 if self.recurrence.bidirectional else 1
-
-
-def _picked(states: Tensor, places: Tensor) -> Tensor:
-    """states [B, S, D] at places [B, n], the nearest there is → [B, n, D]"""
-    places = places.clamp(0, states.shape[1] - 1)
-    return states.gather(1, places[..., None].expand(-1, -1, states.shape[2]))
 
 
 class Encoder(Recurrence):

@@ -182,11 +182,10 @@ class Recurrent(nn.Module):
         """Is hard attention rewarded for its choices?"""
         return self.options.estimator == "reinforce"
 
-    @property
-    def recordable(self) -> bool:
-        """Does a loss on a GPU depend on what lies there alone, never asked for by the host? Of the kinds of this
+    def recordable(self, device: torch.device) -> bool:
+        """Does a loss on the device depend on what lies there alone, never asked for by the host? Of the kinds of this
         model that is so where all steps are one function."""
-        return self._usual and self.encoder.never_waits
+        return self._usual and self.encoder.never_waits(device)
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """What there is beside the attention to the source: nothing."""

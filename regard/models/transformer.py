@@ -211,13 +211,12 @@ class Transformer(nn.Module):
         """Is hard attention rewarded for its choices? Here it is trained straight through."""
         return False
 
-    @property
-    def recordable(self) -> bool:
-        """Does a loss on a GPU depend on what lies there alone, never asked for by the host, and never dropped?"""
+    def recordable(self, device: torch.device) -> bool:
+        """Does a loss on the device depend on what lies there alone, never asked for by the host, and never dropped?"""
         options = self.options
         looks = (options.encoder, options.decoder, options.cross)
         usual = all((look.score, look.pattern, look.normalizer) == ("scaled_dot", "full", "softmax") for look in looks)
-        return usual and options.positions != "alibi" and not options.attention_dropout
+        return device.type == "cuda" and usual and options.positions != "alibi" and not options.attention_dropout
 
     def logits(self, output: Tensor) -> Tensor:
         """o [..., D] → [..., V]"""

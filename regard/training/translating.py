@@ -100,7 +100,7 @@ class Translating:
 
     def recorded(self, device: torch.device) -> bool:
         plain = self.guide is None and self.recipe.training.scheduled_sampling == 0
-        return device.type == "cuda" and plain and self.model.recordable
+        return plain and self.model.recordable(device)
 
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         """Cross-entropy; beside it what guides attention, and what rewards hard attention for its choices."""

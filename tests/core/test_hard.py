@@ -103,3 +103,11 @@ def test_modules_sample_in_training_only() -> None:
     assert not torch.equal(first, second)
     module.eval()
     assert torch.equal(module(query, query).chosen, module(query, query).chosen)
+
+
+def test_a_key_that_many_choose_gets_an_exact_gradient_in_16_bits() -> None:
+    query, key = torch.ones(1, 2000, 4), torch.zeros(1, 2, 4)
+    value = torch.zeros(1, 2, 4, dtype=torch.bfloat16, requires_grad=True)
+    out = attention(query.bfloat16(), key.bfloat16(), value, normalizer=Hard("reinforce"))
+    (gradient,) = torch.autograd.grad(out.context.sum(), value)
+    assert gradient[0, 0].tolist() == [2000.0] * 4 and not gradient[0, 1].any()

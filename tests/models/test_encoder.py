@@ -68,26 +68,6 @@ def test_the_path_for_devices_is_the_same() -> None:
         torch.testing.assert_close(mine_last, last)
 
 
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("lengths", LENGTHS)
-def test_the_path_that_never_waits_is_the_same(bidirectional: bool, lengths: list[int]) -> None:
-    module = encoder("gru", 1, bidirectional)
-    source, counts, _ = drawn(lengths)
-    source = torch.nn.functional.pad(source, (0, 2))
-    results = []
-    for run in (module._moved, module._packed):
-        states, last = run(module.embedding(source), counts)
-        assert not states[:, max(lengths) :].any()
-        loss = (states.sin()).sum() + (last[0] ** 2).sum()
-        results.append((states, *last, *torch.autograd.grad(loss, list(module.parameters()))))
-    torch.testing.assert_close(results[0], results[1])
-
-
-def test_what_can_be_recorded() -> None:
-    assert encoder("gru", 1, True).never_waits
-    assert not encoder("gru", 2, True).never_waits and not encoder("lstm", 1, True).never_waits
-
-
 def test_more_padding_changes_nothing() -> None:
     module = encoder("gru", 2, True)
     source, counts, real = drawn([5, 2, 4])

@@ -38,18 +38,24 @@ class HardChoice:
         regroup = unregroupable(request) is None
         settings, (query, key, vector, _) = prepare(request, Softmax(), gumbel=hard.sample, regroup=regroup)
         chosen = best_energy(settings, query, key, vector).view(*request.leading, request.queries)
-        context = _at(request, request.value, chosen)
+        soft = None
         if hard.surrogate is not None:
-            value = request.value.detach()
-            soft, _ = solve(request, hard.surrogate, value, gumbel=hard.sample, regroup=regroup)
-            context = context + (soft - soft.detach())
+            soft, _ = solve(request, hard.surrogate, request.value.detach(), gumbel=hard.sample, regroup=regroup)
         _, lse = solve(request, Softmax(), request.value[..., :1].detach(), regroup=regroup)
         assert lse is not None
-        nothing = chosen < 0
-        energy = _energy_at(request, chosen)
-        # At a probability of 1 rounding could leave the difference a little above 0.
-        log_probability = (energy - lse.masked_fill(nothing, 0)).clamp(max=0).masked_fill(nothing, 0)
-        return Result(context, chosen=chosen, log_probability=log_probability)
+        return answer(request, chosen, soft, lse)
+
+
+def answer(request: Request, chosen: Tensor, soft: Tensor | None, lse: Tensor) -> Result:
+    """From the chosen keys [..., T], the context of the surrogate, if there is one, and lse [..., T] of the softmax."""
+    context = _at(request, request.value, chosen)
+    if soft is not None:
+        context = context + (soft - soft.detach())
+    nothing = chosen < 0
+    energy = _energy_at(request, chosen)
+    # At a probability of 1 rounding could leave the difference a little above 0.
+    log_probability = (energy - lse.masked_fill(nothing, 0)).clamp(max=0).masked_fill(nothing, 0)
+    return Result(context, chosen=chosen, log_probability=log_probability)
 
 
 def _at(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
@@ -59,7 +65,8 @@ def _at(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
     folded = fold(states, request.leading)
     index = chosen.reshape(folded.shape[0], request.queries)
     batch = torch.arange(folded.shape[0], device=states.device)[:, None]
-    found = folded[batch, index.clamp(min=0)].view(*chosen.shape, states.shape[-1])
+    # Wide, because the gradient of a key that many choose is summed up in the dtype of what they chose from.
+    found = wide(folded)[batch, index.clamp(min=0)].to(states.dtype).view(*chosen.shape, states.shape[-1])
     return found.masked_fill((chosen < 0)[..., None], 0)
 
 

@@ -12,7 +12,7 @@ pattern and sizes.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 
@@ -57,12 +57,19 @@ class HeavyTile(Tile):
 
 
 @dataclass(frozen=True)
-class Part:
+class Term:
     """The pairs that `pattern` allows and `without` does not, in classes of positions mod `step`."""
 
     pattern: Pattern
-    without: Pattern | None
-    step: int
+    without: Pattern | None = None
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class Part(Term):
+    """A term, and its tiles."""
+
+    _: KW_ONLY
     tiles: tuple[Tile, ...]
     heavy_tiles: tuple[HeavyTile, ...]
     """their queries are in `tiles` too: what these compute replaces what those did"""
@@ -72,22 +79,26 @@ class Part:
 @lru_cache(maxsize=64)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
     """The parts of a pattern; without `regroup`, one part that holds it all."""
-    if not regroup:
-        return (_part(pattern, None, 1, queries, keys, position),)
+    terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
+    return tuple(_part(term, queries, keys, position) for term in terms)
+
+
+def terms_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Term, ...]:
+    """What has no stride together, then each stride without what came before."""
     reach = max(position + queries, keys)
     # A stride beyond the sequence leaves only i = j.
     terms = [term if term.step < reach else both(term.unstrided, Window(0)) for term in _terms(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
-    parts: list[Part] = []
+    found: list[Term] = []
     covered: Pattern | None = None
     if plain:
         covered = _joined(plain)
-        parts.append(_part(covered, None, 1, queries, keys, position))
+        found.append(Term(covered))
     for term in strided:
-        parts.append(_part(term.unstrided, covered, term.step, queries, keys, position))
+        found.append(Term(term.unstrided, covered, term.step))
         covered = term if covered is None else either(covered, term)
-    return tuple(parts)
+    return tuple(found)
 
 
 def _terms(pattern: Pattern) -> list[Pattern]:
@@ -117,32 +128,39 @@ def _joined(terms: list[Pattern]) -> Pattern:
     return result
 
 
-def _part(pattern: Pattern, without: Pattern | None, step: int, queries: int, keys: int, position: int) -> Part:
+def _part(term: Term, queries: int, keys: int, position: int) -> Part:
+    pattern, step = term.pattern, term.step
     offset, first_class = position % step, position // step
     rows = -(-(offset + queries) // step) if queries else 0  # per class
     columns = -(-keys // step)
     heavy = [] if step > 1 else [r - position for r in pattern.heavy_rows if position <= r < position + queries]
-    light = pattern.light if heavy else pattern
+    light = replace(term, pattern=pattern.light) if heavy else term
     tiles = []
     for start in range(0, rows, ROWS):
         stop = min(start + ROWS, rows)
         replaced = tuple(row - start for row in heavy[bisect_left(heavy, start) : bisect_left(heavy, stop)])
         if len(replaced) < stop - start:
-            spans, doubtful = _columns(light, without, step, keys, first_class, ((start, stop),))
+            spans, doubtful = columns_of(light, keys, first_class, ((start, stop),))
             tiles.append(Tile((start, stop), spans, doubtful, replaced))
     heavy_tiles = []
     for chosen in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):
-        spans, doubtful = _columns(pattern, without, step, keys, first_class, runs.runs(chosen))
+        spans, doubtful = columns_of(term, keys, first_class, runs.runs(chosen))
         if not spans and columns:  # these rows see nothing, but must still replace what the other tiles computed
             spans = doubtful = ((0, 1),)
         heavy_tiles.append(HeavyTile(chosen, spans, doubtful))
-    return Part(pattern, without, step, tuple(t for t in tiles if t.spans), tuple(t for t in heavy_tiles if t.spans))
+    return Part(
+        pattern,
+        term.without,
+        step,
+        tiles=tuple(tile for tile in tiles if tile.spans),
+        heavy_tiles=tuple(tile for tile in heavy_tiles if tile.spans),
+    )
 
 
-def _columns(
-    pattern: Pattern, without: Pattern | None, step: int, keys: int, base: int, stretches: Spans
-) -> tuple[Spans, Spans]:
-    """(keys that some of the rows may look at, those of them that not certainly all rows may look at)."""
+def columns_of(term: Term, keys: int, base: int, stretches: Spans) -> tuple[Spans, Spans]:
+    """(keys that some of the rows may look at, those of them that not certainly all rows may look at); rows and keys
+    are members of a class, whose first row is `base`."""
+    pattern, without, step = term.pattern, term.without, term.step
     possible: Spans = ()
     certain: Spans = ((0, -(-keys // step)),)
     for start, stop in stretches:

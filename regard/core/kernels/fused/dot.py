@@ -1,13 +1,14 @@
 """Attention by products along a pattern's blocks: windows, global positions, random blocks, whatever a pattern keeps.
 
 Queries that see far more than their neighbours (global positions) are taken out and computed together, as on the CPU;
-keys meet both kinds in one pass.
+keys meet both kinds in one pass. Strides and dilations of a pattern are terms of their own, each in its own order of
+positions (arrangement.py); terms are merged by log-sum-exp, and going back each gets what was merged.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
+from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of
 from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
 from regard.core.kernels.fused.delta import delta_of
 from regard.core.kernels.fused.device import on
@@ -40,6 +42,18 @@ class Settings:
     scale: float
     precision: str
     """of products of float32: "tf32" or "tf32x3"; 16-bit numbers have only one way"""
+    noise: Noise | None = None
+    """that is added to the energies"""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gumbel noise of core/noise.py."""
+
+    states: Tensor
+    """int32 [G]: seed and row, mixed"""
+    share: float = 1.0
+    """of it that is added"""
 
 
 def attend(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,12 +112,10 @@ class _Dot(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         query, key, value = (states.contiguous() for states in (query, key, value))
-        light, heavy = parts_of(settings.pattern, query.shape[1], key.shape[1], settings.position, query.device)
-        context, lse = _Problem(settings, light, query, key, value).forward()
-        if heavy is not None:
-            some, some_lse = _Problem(settings, heavy, query, key, value).forward()
-            context[:, heavy.rows], lse[:, heavy.rows] = some, some_lse
-        ctx.settings, ctx.parts = settings, (light, heavy)
+        found = [term.forward() for term in _terms(settings, query, key, value)]
+        context, lse = found[0] if len(found) == 1 else _merged(found)
+        context = context.to(value.dtype)
+        ctx.settings = settings
         ctx.save_for_backward(query, key, value, context, lse)
         return context, lse / LOG2
 
@@ -114,15 +126,68 @@ class _Dot(torch.autograd.Function):
         gradient = gradient.to(value.dtype).contiguous()
         # A query that sees nothing has weights 2^(e − ∞) = 0.
         back = _Back(gradient, lse.masked_fill(lse == -torch.inf, torch.inf), delta_of(gradient, context, lse_gradient))
-        light, heavy = ctx.parts
-        problem = _Problem(ctx.settings, light, query, key, value)
-        if heavy is None:
-            return None, problem.query_gradient(back), *problem.key_gradient(back)
-        apart, apart_back = _Problem(ctx.settings, heavy, query, key, value), back.of(heavy.rows)
-        back = back.without(heavy.rows)
-        by_query = problem.query_gradient(back)
-        by_query[:, heavy.rows] = apart.query_gradient(apart_back)
-        return None, by_query, *problem.key_gradient(back, (apart, apart_back))
+        total: tuple[Tensor, ...] = ()
+        for term in _terms(ctx.settings, query, key, value):
+            found = term.backward(back)
+            total = tuple(a.add_(b) for a, b in zip(total, found, strict=True)) if total else found
+        return None, *(x.to(states.dtype) for x, states in zip(total, (query, key, value), strict=True))
+
+
+def _merged(found: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Softmaxes over keys that have none in common: (context [G, T, F], lse [G, T] in units of log 2) of all."""
+    sums = torch.stack([lse for _, lse in found])
+    total = torch.logsumexp(sums / LOG2, 0) * LOG2
+    shares = torch.exp2(sums - total.masked_fill(total == -torch.inf, 0))[..., None]
+    context = found[0][0] * shares[0]
+    for (some, _), share in zip(found[1:], shares[1:], strict=True):
+        context.addcmul_(some, share)
+    return context, total
+
+
+def _terms(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> list[_Term]:
+    arrangements = arrangements_of(settings.pattern, query.shape[1], key.shape[1], settings.position)
+    exact = len(arrangements) > 1  # sums of several are kept in float32
+    return [_Term(settings, arranged, query, key, value, exact) for arranged in arrangements]
+
+
+class _Term:
+    """One term of a problem. What goes in and what comes out are in the order of positions."""
+
+    def __init__(
+        self, settings: Settings, arranged: Arrangement, query: Tensor, key: Tensor, value: Tensor, exact: bool
+    ) -> None:
+        self._arranged = arranged
+        inside = replace(settings, visible=arranged.visible_order(settings.visible))
+        states = arranged.query_order(query), arranged.key_order(key), arranged.key_order(value)
+        sizes = states[0].shape[1], states[1].shape[1]
+        light, heavy = parts_of(arranged.pattern, *sizes, arranged.position, query.device)
+        places = None
+        if settings.noise is not None:
+            places = arranged.query_places(query.device), arranged.key_places(query.device)
+        self._light = _Problem(inside, light, *states, places, exact)
+        self._heavy = None if heavy is None else _Problem(inside, heavy, *states, places, exact)
+
+    def forward(self) -> tuple[Tensor, Tensor]:
+        context, lse = self._light.forward()
+        if self._heavy is not None:
+            rows = self._heavy.part.rows
+            context[:, rows], lse[:, rows] = self._heavy.forward()
+        return self._arranged.as_queries(context), self._arranged.as_queries(lse)
+
+    def backward(self, given: _Back) -> tuple[Tensor, Tensor, Tensor]:
+        """(∂q, ∂k, ∂value)"""
+        back = given.arranged(self._arranged)
+        if self._heavy is None:
+            by_query, apart = self._light.query_gradient(back), None
+        else:
+            rows = self._heavy.part.rows
+            assert rows is not None
+            apart, back = (self._heavy, back.of(rows)), back.without(rows)
+            by_query = self._light.query_gradient(back)
+            by_query[:, rows] = self._heavy.query_gradient(apart[1])
+        by_key, by_value = self._light.key_gradient(back, apart)
+        arranged = self._arranged
+        return arranged.as_queries(by_query), arranged.as_keys(by_key), arranged.as_keys(by_value)
 
 
 @dataclass(frozen=True)
@@ -137,25 +202,38 @@ class _Back:
     def of(self, rows: Tensor) -> _Back:
         return _Back(self.gradient[:, rows], self.lse[:, rows], self.delta[:, rows])
 
+    def arranged(self, order: Arrangement) -> _Back:
+        return _Back(*(order.query_order(x) for x in (self.gradient, self.lse, self.delta)))
+
     def without(self, rows: Tensor) -> _Back:
         """So that these queries look nowhere."""
         return _Back(self.gradient, self.lse.index_fill(1, rows, torch.inf), self.delta)
 
 
 class _Problem:
-    """One part of one problem."""
+    """Some queries of one term. `places`: positions of queries and keys, for noise; `exact`: results in float32."""
 
-    def __init__(self, settings: Settings, part: Part, query: Tensor, key: Tensor, value: Tensor) -> None:
-        self.settings, self.part = settings, part
+    def __init__(
+        self,
+        settings: Settings,
+        part: Part,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        places: tuple[Tensor, Tensor] | None,
+        exact: bool,
+    ) -> None:
+        self.settings, self.part, self._exact = settings, part, exact
         self.query = query if part.rows is None else query[:, part.rows]
         self.key, self.value = key, value
+        self.places = places if places is None or part.rows is None else (places[0][part.rows], places[1])
         self.rows, self.queries, self.features = self.query.shape
         self.keys, self.values = value.shape[1:]
 
     def forward(self) -> tuple[Tensor, Tensor]:
         """(context [G, T, F], lse [G, T] in units of log 2)"""
         jobs, lists = self.part.by_query, self.part.blocks.by_query
-        context = self.value.new_empty(self.rows, self.queries, self.values)
+        context = self._like(self.value, self.rows, self.queries, self.values)
         lse = self._new(self.rows, self.queries)
         part_context = self._new(self.rows, jobs.parts, HEIGHT, self.values)
         part_lse = self._new(self.rows, jobs.parts, HEIGHT)
@@ -178,7 +256,7 @@ class _Problem:
 
     def query_gradient(self, back: _Back) -> Tensor:
         jobs = self.part.by_query
-        result = torch.empty_like(self.query)
+        result = self._like(self.query, *self.query.shape)
         parts = self._new(self.rows, jobs.parts, HEIGHT, self.features)
         if jobs.count and self.rows:
             device.query_gradient[(jobs.count, self.rows)](
@@ -194,7 +272,7 @@ class _Problem:
     def key_gradient(self, back: _Back, apart: tuple[_Problem, _Back] | None = None) -> tuple[Tensor, Tensor]:
         """(∂k, ∂value), with what comes from queries that stand apart"""
         jobs = self.part.by_key
-        by_key, by_value = torch.empty_like(self.key), torch.empty_like(self.value)
+        by_key, by_value = (self._like(states, *states.shape) for states in (self.key, self.value))
         part_key = self._new(self.rows, jobs.parts, WIDTH, self.features)
         part_value = self._new(self.rows, jobs.parts, WIDTH, self.values)
         others, others_back = apart or (self, back)  # anything, where there are none
@@ -214,6 +292,7 @@ class _Problem:
                 heavy_masks=lists.masks,
                 heavy_table=others.part.masks,
                 heavy_queries=others.queries,
+                heavy_places=others.noise["places"],
                 HEAVY=apart is not None,
                 HEAVY_INTERVALS=others.part.intervals,
                 **vars(back),
@@ -224,8 +303,21 @@ class _Problem:
         _together(by_value, part_value, jobs, WIDTH)
         return by_key, by_value
 
+    def _like(self, states: Tensor, *shape: int) -> Tensor:
+        return states.new_empty(shape, dtype=torch.float32 if self._exact else states.dtype)
+
     def _new(self, *shape: int) -> Tensor:
         return self.query.new_empty(shape, dtype=torch.float32)
+
+    @property
+    def noise(self) -> dict[str, Any]:
+        """Anything, where there is none."""
+        given = self.settings.noise
+        if given is None or self.places is None:
+            nothing = self.part.masks
+            return {"states": nothing, "places": nothing, "key_places": nothing, "share": 0.0, "NOISE": False}
+        places = {"places": self.places[0], "key_places": self.places[1]}
+        return {"states": given.states, **places, "share": given.share * LOG2, "NOISE": True}
 
     def _common(self, jobs: Jobs, lists: Lists) -> dict[str, Any]:
         visible = self.settings.visible
@@ -234,6 +326,7 @@ class _Problem:
             shown = visible.tensor.to(torch.uint8)
             rows = torch.arange(self.rows, device=shown.device) if visible.index is None else visible.index
         return {
+            **self.noise,
             "query": self.query,
             "key": self.key,
             "value": self.value,

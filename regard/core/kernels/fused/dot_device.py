@@ -6,6 +6,8 @@ of global positions, is several jobs, so that it does not hold up the rest: they
 
 In each job blocks without a mask come first, then those that have one. Energies are in units of log 2, for exp2.
 
+With NOISE there is Gumbel noise on the energies, of positions `places` and `key_places`, `share` of it.
+
     p = 2^(e − lse),   ∂e = p (∂c valueᵀ − δ),   ∂q = scale ∂e k,   ∂k = scale ∂eᵀ q,   ∂value = pᵀ ∂c
 """
 
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+
+from regard.core.kernels.fused.noise_device import gumbel
 
 
 @triton.jit
@@ -67,8 +71,18 @@ def _seen(
 
 
 @triton.jit
+def _noise_of(states, places, row, rows, queries, NOISE: tl.constexpr):
+    """(state of the row, positions of the queries), if there is noise."""
+    if NOISE:
+        return tl.load(states + row), tl.load(places + rows, rows < queries, 0)
+    else:
+        return 0, rows
+
+
+@triton.jit
 def _forward_stretch(
     q, key, value, visible, others, masks, table, highest, total, mixed, begin, end, keys, features, values, scale,
+    state, at, key_places, share, NOISE: tl.constexpr,
     VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -77,6 +91,8 @@ def _forward_stretch(
         columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
         k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
         energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
+        if NOISE:
+            energies += gumbel(state, at, tl.load(key_places + columns, columns < keys, 0), False) * share
         energies = _seen(
             energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
         )
@@ -95,8 +111,8 @@ def _forward_stretch(
 def forward(
     query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale,
-    VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    queries, keys, features, values, parts, scale, states, places, key_places, share,
+    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """context [G, T, F] and lse [G, T]; of a job that is a part, [G, parts, HEIGHT, F] and [G, parts, HEIGHT]."""
@@ -108,17 +124,20 @@ def forward(
     value += row * keys * values
     if VISIBLE:
         visible += tl.load(visible_rows + row) * keys
+    state, at = _noise_of(states, places, row, rows, queries, NOISE)
     highest = tl.full((HEIGHT,), -float("inf"), tl.float32)
     total = tl.zeros((HEIGHT,), tl.float32)
     mixed = tl.zeros((HEIGHT, VALUES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     highest, total, mixed = _forward_stretch(
         q, key, value, visible, others, masks, table, highest, total, mixed, begin, middle, keys, features, values,
-        scale, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     highest, total, mixed = _forward_stretch(
         q, key, value, visible, others, masks, table, highest, total, mixed, middle, end, keys, features, values,
-        scale, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, state, at, key_places, share, NOISE, VISIBLE, True, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     empty = total == 0
     mixed = mixed / tl.where(empty, 1.0, total)[:, None]
@@ -134,6 +153,7 @@ def forward(
 @triton.jit
 def _query_stretch(
     q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, end, keys, features, values, scale,
+    state, at, key_places, share, NOISE: tl.constexpr,
     VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -142,6 +162,8 @@ def _query_stretch(
         k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
         v = _rows_of(value, columns, keys, values, VALUES, not MASKED)
         energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
+        if NOISE:
+            energies += gumbel(state, at, tl.load(key_places + columns, columns < keys, 0), False) * share
         energies = _seen(
             energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
         )
@@ -155,8 +177,8 @@ def _query_stretch(
 def query_gradient(
     query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale, back,
-    VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    queries, keys, features, values, parts, scale, back, states, places, key_places, share,
+    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """∂q [G, T, D]; of a job that is a part, float32 [G, parts, HEIGHT, D]. `back` is the scale of ∂e k."""
@@ -171,15 +193,18 @@ def query_gradient(
     value += row * keys * values
     if VISIBLE:
         visible += tl.load(visible_rows + row) * keys
+    state, at = _noise_of(states, places, row, rows, queries, NOISE)
     found = tl.zeros((HEIGHT, FEATURES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     found = _query_stretch(
         q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, middle, keys, features, values,
-        scale, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     found = _query_stretch(
         q, g, sums, weighed, key, value, visible, others, masks, table, found, middle, end, keys, features, values,
-        scale, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        scale, state, at, key_places, share, NOISE, VISIBLE, True, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     if slot < 0:
         _put(result + row * queries * features, found * back, rows, queries, features, FEATURES)
@@ -191,7 +216,7 @@ def query_gradient(
 @triton.jit
 def _key_stretch(
     k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, end,
-    queries, features, values, scale,
+    queries, features, values, scale, state, places, j, share, NOISE: tl.constexpr,
     MASKED: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -203,6 +228,8 @@ def _key_stretch(
         sums = tl.load(lse + rows, rows < queries, float("inf"))
         weighed = tl.load(delta + rows, rows < queries, 0.0)
         energies = tl.dot(k, tl.trans(q), input_precision=PRECISION) * scale
+        if NOISE:
+            energies += gumbel(state, tl.load(places + rows, rows < queries, 0), j, True) * share
         if MASKED:
             shown = _shown(table, tl.load(masks + entry), INTERVALS, True, HEIGHT, WIDTH)
             energies = tl.where(shown, energies, -float("inf"))
@@ -218,9 +245,9 @@ def key_gradient(
     query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
     tiles, begins, middles, ends, slots, leads, others, masks, table,
     heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_middles, heavy_others, heavy_masks,
-    heavy_table, queries, heavy_queries, keys, features, values, parts, scale, back,
-    VISIBLE: tl.constexpr, HEAVY: tl.constexpr, INTERVALS: tl.constexpr, HEAVY_INTERVALS: tl.constexpr,
-    HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    heavy_table, heavy_places, queries, heavy_queries, keys, features, values, parts, scale, back,
+    states, places, key_places, share, NOISE: tl.constexpr, VISIBLE: tl.constexpr, HEAVY: tl.constexpr,
+    INTERVALS: tl.constexpr, HEAVY_INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """∂k [G, S, D] and ∂value [G, S, F]; of a job that is a part, float32 [G, parts, WIDTH, …]. With HEAVY there are
@@ -233,6 +260,7 @@ def key_gradient(
     there = columns < keys
     if VISIBLE:
         there = there & (tl.load(visible + tl.load(visible_rows + row) * keys + columns, there, 0) != 0)
+    state, j = _noise_of(states, key_places, row, columns, keys, NOISE)
     query += row * queries * features
     gradient += row * queries * values
     lse += row * queries
@@ -242,11 +270,13 @@ def key_gradient(
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     by_key, by_value = _key_stretch(
         k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, middle,
-        queries, features, values, scale, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        queries, features, values, scale, state, places, j, share, NOISE, False, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     by_key, by_value = _key_stretch(
         k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, middle, end,
-        queries, features, values, scale, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        queries, features, values, scale, state, places, j, share, NOISE, True, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     if HEAVY:
         heavy_query += row * heavy_queries * features
@@ -259,13 +289,13 @@ def key_gradient(
         end = tl.where(lead, tl.load(heavy_starts + tile + 1), begin)
         by_key, by_value = _key_stretch(
             k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
-            by_key, by_value, begin, middle, heavy_queries, features, values, scale, False, HEAVY_INTERVALS,
-            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+            by_key, by_value, begin, middle, heavy_queries, features, values, scale,
+            state, heavy_places, j, share, NOISE, False, HEAVY_INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
         by_key, by_value = _key_stretch(
             k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
-            by_key, by_value, middle, end, heavy_queries, features, values, scale, True, HEAVY_INTERVALS,
-            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+            by_key, by_value, middle, end, heavy_queries, features, values, scale,
+            state, heavy_places, j, share, NOISE, True, HEAVY_INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
     if slot < 0:
         _put(result + row * keys * features, by_key * back, columns, keys, features, FEATURES)

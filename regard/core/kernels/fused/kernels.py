@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 
@@ -9,9 +10,10 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import Flat, fold
+from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.tile_kernels import regroups, unsuited
-from regard.core.normalizers import Softmax
+from regard.core.normalizers import Hard, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.request import Request
 from regard.core.result import Result
@@ -28,11 +30,13 @@ class FusedAdditive:
     name = "fused additive"
 
     def refuse(self, request: Request) -> str | None:
-        reason = _unsuited(request)
+        reason = _not_softmax(request) or _unsuited(request)
         if reason is not None:
             return reason
         if not isinstance(request.terms, AdditiveTerms):
             return f"{request.score.title} is not additive"
+        if regroups(request):
+            return "a stride is computed in classes"
         longest = max(request.queries, request.keys)
         return "its places have 32 bits" if longest * request.terms.query.shape[-1] >= 1 << 31 else None
 
@@ -63,17 +67,7 @@ class FusedDot:
     name = "fused"
 
     def refuse(self, request: Request) -> str | None:
-        from regard.core.kernels.fused.dot import MOST_FEATURES
-
-        reason = _unsuited(request)
-        if reason is not None:
-            return reason
-        if not isinstance(request.terms, Bilinear):
-            return f"{request.score.title} is not a product of query and key"
-        if request.allowed is not None:
-            return "a mask of pairs would have to be asked for every pair"
-        widest = max(request.terms.query.shape[-1], request.value.shape[-1])
-        return f"heads of {widest} features are too wide for it" if widest > MOST_FEATURES else None
+        return _not_softmax(request) or _unsuited(request) or _not_products(request)
 
     def run(self, request: Request) -> Result:
         from regard.core.kernels.fused.dot import Settings, attend
@@ -87,6 +81,43 @@ class FusedDot:
         query, key = terms.query.to(request.value.dtype), terms.key.to(request.value.dtype)
         context, lse = attend(settings, fold(query, leading), fold(key, leading), fold(request.value, leading))
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
+
+
+class FusedHard:
+    """fused/hard.py; what estimators need beside the choice is a softmax, by fused/dot.py."""
+
+    name = "fused hard"
+
+    def refuse(self, request: Request) -> str | None:
+        if not isinstance(request.normalizer, Hard):
+            return f"{type(request.normalizer).__name__} gives weight to many keys"
+        reason = _unsuited(request) or _not_products(request)
+        return reason or ("there is nothing to compute" if 0 in (request.queries, request.keys) else None)
+
+    def run(self, request: Request) -> Result:
+        from regard.core import noise
+        from regard.core.kernels.fused.dot import Noise, Settings, attend
+        from regard.core.kernels.fused.hard import choose
+
+        hard, terms, leading = request.normalizer, request.terms, request.leading
+        assert isinstance(terms, Bilinear) and isinstance(hard, Hard) and isinstance(request.pattern, Pattern)
+        # As exact as may be: what is chosen should not depend on how products are rounded.
+        plain = Settings(request.pattern, request.position, _visible(request), terms.scale, "tf32x3")
+        settings = plain
+        if hard.sample:
+            settings = replace(plain, noise=Noise(noise.mixed_in(request.noise_seed, request.rows.flatten())))
+        query, key = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key))
+        value = fold(request.value.detach(), leading)
+        chosen = choose(settings, query.detach(), key.detach())
+        soft = None
+        if hard.surrogate is not None:
+            share = 1 / hard.temperature
+            some = None if settings.noise is None else replace(settings.noise, share=share)
+            soft, lse = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, value)
+        if hard.surrogate is None or hard.sample or hard.temperature != 1:
+            _, lse = attend(plain, query, key, value[..., :1])
+        soft = None if soft is None else soft.view(*leading, *soft.shape[1:])
+        return answer(request, chosen.view(*leading, request.queries), soft, lse.view(*leading, request.queries))
 
 
 class Classes:
@@ -127,13 +158,28 @@ class Classes:
         return Result(context.view(*leading, *context.shape[1:]))
 
 
+def _not_softmax(request: Request) -> str | None:
+    is_one = isinstance(request.normalizer, Softmax)
+    return None if is_one else f"{type(request.normalizer).__name__} is not a softmax"
+
+
+def _not_products(request: Request) -> str | None:
+    """Why no kernel for products of queries and keys can serve the request."""
+    from regard.core.kernels.fused.dot import MOST_FEATURES
+
+    if not isinstance(request.terms, Bilinear):
+        return f"{request.score.title} is not a product of query and key"
+    if request.allowed is not None:
+        return "a mask of pairs would have to be asked for every pair"
+    widest = max(request.terms.query.shape[-1], request.value.shape[-1])
+    return f"heads of {widest} features are too wide for it" if widest > MOST_FEATURES else None
+
+
 def _unsuited(request: Request) -> str | None:
-    """Why neither of the fused kernels can serve the request."""
+    """Why none of the fused kernels can serve the request."""
     reason = without_kernels(request.query.device) or unsuited(request)
     if reason is not None:
         return reason
-    if not isinstance(request.normalizer, Softmax):
-        return f"{type(request.normalizer).__name__} is not a softmax"
     if request.value.dtype not in NARROW:
         return f"it computes in float32 at most, not {request.value.dtype}"
     if request.dropout > 0:
@@ -142,8 +188,6 @@ def _unsuited(request: Request) -> str | None:
         return "it takes no bias"
     if request.leading.numel() > MOST_ROWS:
         return f"it takes {MOST_ROWS:,} rows at most"
-    if regroups(request):
-        return "a stride is computed in classes"
     return None
 
 

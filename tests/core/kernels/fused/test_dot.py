@@ -41,6 +41,12 @@ def expected(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: flo
         ("window(9) | global(0, 70)", True),
         ("bigbird(8, 0, 2, 16)", False),
         ("full", True),
+        ("strided(7)", False),
+        ("dilated(3, 5)", True),
+        ("strided(4) & causal", False),
+        ("window(9) | global(0, 70) | strided(7)", True),
+        ("dilated(2, 3) | dilated(2, 8)", False),
+        ("strided(200)", False),
     ],
 )
 @pytest.mark.parametrize(("queries", "keys", "position"), [(150, 150, 0), (37, 150, 100)])

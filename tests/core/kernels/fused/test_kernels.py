@@ -10,7 +10,8 @@ from regard.core.request import Request
 from regard.core.scores import Additive
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot
+from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot, FusedHard
+from regard.core.normalizers import Hard
 
 
 def request(pattern: str, keys: int = 24, additive: bool = False, padded: bool = True) -> Request:
@@ -39,3 +40,20 @@ def test_as_the_reference(kernel: FusedDot | FusedAdditive | Classes, asked: Req
 def test_they_are_for_a_gpu() -> None:
     for kernel in (FusedDot(), FusedAdditive(), Classes()):
         assert kernel.refuse(request("window(3)")) == "not on a GPU"
+
+
+@pytest.mark.parametrize(
+    "normalizer", [Hard(), Hard(temperature=0.5), Hard("gumbel", sample=True), Hard("reinforce", sample=True)]
+)
+@pytest.mark.parametrize("pattern", ["window(3) | global(0)", "full", "window(0, 3)", "window(1) | strided(5)"])
+def test_hard_attention_as_the_reference(normalizer: Hard, pattern: str) -> None:
+    states = [torch.randn(2, 2, 24, 16, requires_grad=True) for _ in range(3)]
+    asked = plan(*states, pattern=parse(pattern), lengths=[24, 9], normalizer=normalizer).request
+    found, expected = FusedHard().run(asked), reference(asked)
+    torch.testing.assert_close(found.chosen, expected.chosen)
+    torch.testing.assert_close(found.log_probability, expected.log_probability, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.context, expected.context, atol=1e-5, rtol=1e-4)
+    given = torch.randn_like(expected.context), torch.randn_like(expected.log_probability)
+    losses = [(each.context * given[0]).sum() + (each.log_probability * given[1]).sum() for each in (found, expected)]
+    ours, theirs = (torch.autograd.grad(loss, states, retain_graph=True) for loss in losses)
+    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)

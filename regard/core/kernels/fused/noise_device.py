@@ -1,0 +1,27 @@
+"""Gumbel noise on the device: a function of (seed, row, i, j), bit for bit that of core/noise.py."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+GOLDEN = tl.constexpr(0x9E3779B9 - (1 << 32))
+FIRST = tl.constexpr(0x7FEB352D)
+SECOND = tl.constexpr(0x846CA68B - (1 << 32))
+
+
+@triton.jit
+def _mixed(x):
+    x = (x ^ ((x >> 16) & 0xFFFF)) * FIRST
+    x = (x ^ ((x >> 15) & 0x1FFFF)) * SECOND
+    return x ^ ((x >> 16) & 0xFFFF)
+
+
+@triton.jit
+def gumbel(state, i, j, ACROSS: tl.constexpr):
+    """−log(−log u) for queries at positions i and keys at j, [queries, keys]; ACROSS: [keys, queries]. `state` has seed
+    and row in it."""
+    of_queries, of_keys = _mixed(state + i * GOLDEN), j * GOLDEN
+    both = of_queries[None, :] + of_keys[:, None] if ACROSS else of_queries[:, None] + of_keys[None, :]
+    uniform = (((_mixed(both) & 0x7FFFFFFF) >> 8).to(tl.float32) + 0.5) * 1.1920928955078125e-07  # 2⁻²³
+    return -tl.log(-tl.log(uniform))
