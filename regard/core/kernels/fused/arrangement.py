@@ -7,7 +7,7 @@ dilation a window. Terms without a step stay as they are. Each term leaves out w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -68,9 +68,24 @@ class Arrangement:
 
 
 @lru_cache(maxsize=64)
-def arrangements_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Arrangement, ...]:
-    """One for each term of the pattern."""
-    return tuple(_arranged(term, queries, keys, position) for term in terms_of(pattern, queries, keys, position))
+def arrangements_of(
+    pattern: Pattern, queries: int, keys: int, position: int, regroup: bool = True
+) -> tuple[Arrangement, ...]:
+    """One for each term of the pattern; without `regroup`, one that changes nothing."""
+    terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
+    return tuple(_arranged(term, queries, keys, position) for term in terms)
+
+
+def merged(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Softmaxes over keys that have none in common, (context [G, T, F], lse [G, T]) each → that over all of them."""
+    sums = torch.stack([lse for _, lse in found])
+    nothing = (sums == -torch.inf).all(0)
+    total = torch.logsumexp(sums.masked_fill(nothing, 0), 0).masked_fill(nothing, -torch.inf)
+    shares = torch.exp(sums - total.masked_fill(nothing, 0))[..., None]
+    context = found[0][0] * shares[0]
+    for (some, _), share in zip(found[1:], shares[1:], strict=True):
+        context = torch.addcmul(context, some, share)
+    return context.to(found[0][0].dtype), total
 
 
 def _arranged(term: Term, queries: int, keys: int, position: int) -> Arrangement:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
-from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of
+from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of, merged
 from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
 from regard.core.kernels.fused.delta import delta_of
 from regard.core.kernels.fused.device import on
@@ -113,7 +113,10 @@ class _Dot(torch.autograd.Function):
     def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         query, key, value = (states.contiguous() for states in (query, key, value))
         found = [term.forward() for term in _terms(settings, query, key, value)]
-        context, lse = found[0] if len(found) == 1 else _merged(found)
+        context, lse = found[0]
+        if len(found) > 1:
+            context, total = merged([(some, sums / LOG2) for some, sums in found])
+            lse = total * LOG2
         context = context.to(value.dtype)
         ctx.settings = settings
         ctx.save_for_backward(query, key, value, context, lse)
@@ -131,17 +134,6 @@ class _Dot(torch.autograd.Function):
             found = term.backward(back)
             total = tuple(a.add_(b) for a, b in zip(total, found, strict=True)) if total else found
         return None, *(x.to(states.dtype) for x, states in zip(total, (query, key, value), strict=True))
-
-
-def _merged(found: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    """Softmaxes over keys that have none in common: (context [G, T, F], lse [G, T] in units of log 2) of all."""
-    sums = torch.stack([lse for _, lse in found])
-    total = torch.logsumexp(sums / LOG2, 0) * LOG2
-    shares = torch.exp2(sums - total.masked_fill(total == -torch.inf, 0))[..., None]
-    context = found[0][0] * shares[0]
-    for (some, _), share in zip(found[1:], shares[1:], strict=True):
-        context.addcmul_(some, share)
-    return context, total
 
 
 def _terms(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> list[_Term]:

@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import Flat, fold
+from regard.core.kernels.fused.arrangement import arrangements_of, merged
 from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.tile_kernels import regroups, unsuited
@@ -35,29 +36,28 @@ class FusedAdditive:
             return reason
         if not isinstance(request.terms, AdditiveTerms):
             return f"{request.score.title} is not additive"
-        if regroups(request):
-            return "a stride is computed in classes"
         longest = max(request.queries, request.keys)
         return "its places have 32 bits" if longest * request.terms.query.shape[-1] >= 1 << 31 else None
 
     def run(self, request: Request) -> Result:
         from regard.core.kernels.fused.additive import Settings, attend
 
-        terms, leading = request.terms, request.leading
+        terms, leading, pattern = request.terms, request.leading, request.pattern
         assert isinstance(terms, AdditiveTerms) and isinstance(request.normalizer, Softmax)
-        assert isinstance(request.pattern, Pattern)
-        settings = Settings(
-            request.pattern,
-            request.position,
-            _visible(request),
-            None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
-            "pairs" if request.value.dtype is torch.float32 and not _highest() else "tf32x3",
-            asm=terms.query.is_cuda,
-        )
+        assert isinstance(pattern, Pattern)
+        allowed = None if request.allowed is None else Flat.fold(request.allowed, leading, 2)
+        precision = "pairs" if request.value.dtype is torch.float32 and not _highest() else "tf32x3"
         vector, temperature = terms.vector, request.normalizer.temperature
         vector = fold((vector if temperature == 1 else vector / temperature)[..., None, :], leading)[:, 0]
-        states = (fold(terms.query, leading), fold(terms.key, leading), vector, fold(request.value, leading))
-        context, lse = attend(settings, *states)
+        query, key, value = (fold(x, leading) for x in (terms.query, terms.key, request.value))
+        found = []
+        for order in arrangements_of(pattern, request.queries, request.keys, request.position, regroups(request)):
+            visible = order.visible_order(_visible(request))
+            settings = Settings(order.pattern, order.position, visible, allowed, precision, asm=query.is_cuda)
+            states = order.query_order(query), order.key_order(key), vector, order.key_order(value)
+            some, sums = attend(settings, *states)
+            found.append((order.as_queries(some), order.as_queries(sums)))
+        context, lse = found[0] if len(found) == 1 else merged(found)
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
 

@@ -15,7 +15,7 @@ from regard.core.normalizers import Hard
 
 
 def request(pattern: str, keys: int = 24, additive: bool = False, padded: bool = True) -> Request:
-    states = [torch.randn(2, 2, keys, 16) for _ in range(3)]
+    states = [torch.randn(2, 2, keys, 16, requires_grad=True) for _ in range(3)]
     score = Additive(16, 16, hidden=12, heads=2) if additive else "scaled_dot"
     lengths = [keys, 9] if padded else None
     return plan(*states, score=score, pattern=parse(pattern), lengths=lengths).request
@@ -25,16 +25,25 @@ def request(pattern: str, keys: int = 24, additive: bool = False, padded: bool =
     ("kernel", "asked"),
     [
         (FusedDot(), request("window(3) | global(0)")),
+        (FusedDot(), request("window(3) | global(0) | strided(5)")),
         (FusedAdditive(), request("window(3) | global(0)", additive=True)),
+        (FusedAdditive(), request("dilated(2, 3)", additive=True)),
+        (FusedAdditive(), request("window(1, 0) | strided(5) & causal", additive=True)),
         (Classes(), request("strided(4)", padded=False)),
     ],
-    ids=["fused", "fused additive", "classes"],
+    ids=["fused", "fused union", "fused additive", "fused additive dilated", "fused additive union", "classes"],
 )
 def test_as_the_reference(kernel: FusedDot | FusedAdditive | Classes, asked: Request) -> None:
     found, expected = kernel.run(asked), reference(asked)
     torch.testing.assert_close(found.context, expected.context, atol=1e-5, rtol=1e-4)
     if found.lse is not None and expected.lse is not None:
         torch.testing.assert_close(found.lse, expected.lse, atol=1e-5, rtol=1e-4)
+    given = torch.randn_like(expected.context)
+    states = asked.query, asked.key, asked.value
+    ours, theirs = (
+        torch.autograd.grad((each.context * given).sum(), states, retain_graph=True) for each in (found, expected)
+    )
+    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
 
 
 def test_they_are_for_a_gpu() -> None:
