@@ -6,8 +6,9 @@
   beside torch.compile of the definition. Regard computes tanh in
   float32 whatever torch's float32 precision is, and products with values as pairs of bfloat16 ("high") or exactly
   ("highest"); the peer's products are in TF32 or not.
-- strided, window, longformer, bigbird, dense: bf16, 16 heads of 64 features; forward + backward beside FlexAttention,
-  of dense beside the best of torch's own.
+- strided, dilated, window, longformer, longformer with a stride, bigbird, dense: bf16, 16 heads of 64 features; forward
+  + backward beside FlexAttention, of dense beside the best of torch's own.
+- hard: hard attention by three estimators over the window, beside the softmax over it.
 - million: Longformer over 1,048,576 positions, 4 heads, beside the same code over 65,536.
 - roofs: what the chip does of products in bf16, of copying, and of tanh by its special-function unit. Beside each work
   stands what it makes of them: products of pairs that the pattern keeps, or tanh.
@@ -36,20 +37,23 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 import regard
-from regard import Additive, Full, Pattern, Strided, Window, attention, bigbird, longformer
+from regard import Additive, Dilated, Full, Hard, Pattern, Strided, Window, attention, bigbird, longformer, plan
+from regard.core.reference import reference
 
 Run = Callable[[], Any]
 Look = Callable[..., Tensor]
 
 SHAPE = {"batch": 64, "queries": 128, "keys": 128, "hidden": 512, "features": 512}
-WINDOW, GLOBALS, RANDOM, BLOCK = 256, 64, 3, 128
+WINDOW, GLOBALS, RANDOM, BLOCK, STRIDE, REACH, GAP = 256, 64, 3, 128, 64, 64, 8
 PATTERNS: dict[str, tuple[Pattern, int, float]] = {
-    "strided": (Strided(64), 16384, 20.0),
+    "strided": (Strided(STRIDE), 16384, 20.0),
+    "dilated": (Dilated(REACH, GAP), 16384, 0.0),
     "window": (Window(WINDOW), 65536, 0.98),
     "longformer": (longformer(2 * WINDOW, range(GLOBALS)), 65536, 2.0),
+    "longformer with a stride": (longformer(2 * WINDOW, range(GLOBALS), STRIDE), 16384, 0.0),
     "bigbird": (bigbird(2 * WINDOW, range(GLOBALS), RANDOM, BLOCK), 65536, 4.0),
 }
-"""pattern, positions, how many times FlexAttention's speed"""
+"""pattern, positions, how many times FlexAttention's speed it should have; 0: nothing is asked"""
 
 
 @dataclass
@@ -260,8 +264,10 @@ def heads(positions: int, count: int = 16, features: int = 64) -> list[Tensor]:
     return [torch.randn(shape, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
 
 
-def flex_look(pattern: Pattern, positions: int) -> Look:
+def flex_look(name: str) -> Look:
     """FlexAttention of the same pattern; its mask is asked of ours, block by block where it is drawn at random."""
+    pattern, positions, _ = PATTERNS[name]
+    strides = name in ("strided", "dilated", "longformer with a stride")
     blocks = -(-positions // BLOCK)
     drawn = torch.zeros(blocks, blocks, dtype=torch.bool, device="cuda")
     random = [part for part in getattr(pattern, "patterns", ()) if type(part).__name__ == "RandomBlocks"]
@@ -271,17 +277,20 @@ def flex_look(pattern: Pattern, positions: int) -> Look:
             drawn[first : first + 64] = part.allows(at[first : first + 64, None], at[None], positions)
 
     def mask(_batch: Tensor, _head: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        if isinstance(pattern, Strided):
-            return (i - j) % pattern.every == 0
-        near = (i - j).abs() <= WINDOW
-        if isinstance(pattern, Window):
-            return near
-        near = near | (i < GLOBALS) | (j < GLOBALS)
+        far = (i - j).abs()
+        if name == "strided":
+            return far % STRIDE == 0
+        if name == "dilated":
+            return (far % GAP == 0) & (far <= REACH * GAP)
+        if name == "window":
+            return far <= WINDOW
+        near = (far <= WINDOW) | (i < GLOBALS) | (j < GLOBALS)
+        if name == "longformer with a stride":
+            return near | (far % STRIDE == 0)
         return near | drawn[i // BLOCK, j // BLOCK] if random else near
 
     # Compiling the mask of a stride does not come to an end; at its length the mask can be made as it is.
-    long = not isinstance(pattern, Strided)
-    block_mask = create_block_mask(mask, None, None, positions, positions, device="cuda", _compile=long)
+    block_mask = create_block_mask(mask, None, None, positions, positions, device="cuda", _compile=not strides)
     torch.compiler.reset()  # or it would be compiled for any length, because it has met another, and be slower
     compiled = torch.compile(flex_attention)
     return lambda q, k, v: compiled(q, k, v, block_mask=block_mask)
@@ -315,7 +324,7 @@ def patterns(name: str, runs: int) -> list[Line]:
     errors = pattern_errors(pattern, positions)
     inputs = heads(positions)
     given = torch.randn_like(inputs[0])
-    looks = {"ours": ours_look(pattern), "peer": flex_look(pattern, positions)}
+    looks = {"ours": ours_look(pattern), "peer": flex_look(name)}
     with torch.no_grad():
         apart_here = apart([looks["ours"](*inputs)], [looks["peer"](*inputs).double()], ("FlexAttention",))
         forward = timed({side: partial(look, *inputs) for side, look in looks.items()}, runs)
@@ -325,9 +334,41 @@ def patterns(name: str, runs: int) -> list[Line]:
     met = found["peer"] >= bar * found["ours"]
     return [
         Line(
-            name, found["ours"], "FlexAttention", found["peer"], f"≥ {bar} × its speed", met, errors | apart_here, more
+            name,
+            found["ours"],
+            "FlexAttention",
+            found["peer"],
+            f"≥ {bar} × its speed" if bar else "",
+            met,
+            errors | apart_here,
+            more,
         )
     ]
+
+
+def hard(runs: int) -> list[Line]:
+    """Hard attention over the window: argmax, a sample with a relaxed gradient, a sample that is rewarded."""
+    pattern, positions, _ = PATTERNS["window"]
+    inputs = heads(positions)
+    given = torch.randn_like(inputs[0])
+    soft, lines = both_ways(ours_look(pattern), inputs, given), []
+    for estimator in ("straight_through", "gumbel", "reinforce"):
+        normalizer = Hard(estimator, sample=estimator != "straight_through")  # type: ignore[arg-type]
+
+        def run(normalizer: Hard = normalizer) -> Any:
+            found = attention(*inputs, pattern=pattern, normalizer=normalizer)
+            assert found.log_probability is not None
+            return torch.autograd.grad((found.context * given).sum() + found.log_probability.sum(), inputs)
+
+        found = timed({"ours": run, "soft": soft}, max(3, runs // 2))
+        short = [x[:, :2, :4096].detach() for x in inputs]
+        asked = plan(*short, pattern=pattern, normalizer=normalizer)
+        chosen, right = asked.run().chosen, reference(asked.request).chosen
+        assert chosen is not None and right is not None
+        share = float((chosen == right).float().mean())
+        more = f", softmax {found['soft']:.3f} ms; {share:.3%} of its choices are the reference's"
+        lines.append(Line(f"hard, {estimator}", found["ours"], "", 0.0, "", True, {}, more))
+    return lines
 
 
 def dense(runs: int) -> list[Line]:
@@ -366,7 +407,7 @@ def million(runs: int) -> list[Line]:
 
 
 def main() -> None:
-    works = ("roofs", "additive", "long additive", *PATTERNS, "dense", "million")
+    works = ("roofs", "additive", "long additive", *PATTERNS, "hard", "dense", "million")
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--only", nargs="+", choices=works, default=list(works))
     reader.add_argument("--runs", type=int, default=20)
@@ -375,8 +416,8 @@ def main() -> None:
     print(f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
     lines: list[Line] = []
     for work in arguments.only:
-        others = {"roofs": roofs, "additive": additive, "long additive": long_additive, "dense": dense}
-        run = (others | {"million": million}).get(work)
+        others = {"roofs": roofs, "additive": additive, "long additive": long_additive, "hard": hard}
+        run = (others | {"dense": dense, "million": million}).get(work)
         for line in patterns(work, arguments.runs) if run is None else run(arguments.runs):
             print(line, flush=True)
             lines.append(line)

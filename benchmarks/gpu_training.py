@@ -1,13 +1,16 @@
-"""Training a recurrent translator on a GPU: Regard beside the loop as it is written, and beside that as one CUDA graph.
+"""Training and translating on a GPU: Regard beside the loop as it is written, and beside that as one CUDA graph.
 
     python benchmarks/gpu_training.py step [--rounds 5] [--json FILE]
-    python benchmarks/gpu_training.py train SOURCE TARGET [--dev SOURCE TARGET] [--minutes 2] [--recipe rnn]
+    python benchmarks/gpu_training.py train SOURCE TARGET [--dev SOURCE TARGET] [--minutes 2] [--out MODEL]
+    python benchmarks/gpu_training.py translate MODEL TEXTS [--rounds 5]
 
 - step: bi-GRU 2 × 256, GRU 512 with additive attention and input feeding, embeddings 256, output 1024 → 8000, 64 pairs
   of 24 and 24 tokens, one update with Adam; TF32 for every side. Then, without TF32 and dropout, 50 updates whose
   losses must be those of the loop.
 - train: `regard train` as a user runs it; target tokens a second between entries of its log, making batches included,
   validations not.
+- translate: the texts of a file (of a table, its first column), all of them and the first 40 each alone, greedily and
+  by beam 5; with steps that are played back, beside the same steps asked for one by one. Both must say the same.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import argparse
 import json
 import statistics
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -28,6 +32,7 @@ from torch.nn.functional import cross_entropy
 
 import regard
 from regard.models.recurrent import Recurrent, RecurrentOptions
+from regard.search import playing
 from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
@@ -36,6 +41,7 @@ from regard.training.recipe import Recipe, TrainingRecipe
 from regard.training.recording import RecordedUpdate
 from regard.training.translating import Translating
 from regard.training.updating import Update
+from regard.translator import Search, Translator
 
 BATCH, LENGTH, VOCABULARY = 64, 24, 8000
 JOEY = 11_000
@@ -190,7 +196,7 @@ def step(rounds: int) -> dict[str, Any]:
 
 def train(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "model"
+        out = arguments.out or Path(folder) / "model"
         given = {"dev": arguments.dev} if arguments.dev else {}
         regard.train(
             [arguments.source, arguments.target],
@@ -220,19 +226,58 @@ def rates(log: list[dict[str, Any]]) -> dict[str, Any]:
     return {"tokens_per_second": rate, "times_joeynmt": rate / JOEY, "score": score}
 
 
+def translate(arguments: argparse.Namespace) -> dict[str, Any]:
+    translator = cast(Translator, regard.load(arguments.source, device="cuda"))
+    lines = Path(arguments.target).read_text(encoding="utf-8").splitlines()
+    texts = [line.split("\t")[0] for line in lines]
+    return {f"beam {width}": both_ways(translator, texts, Search(beam=width), arguments.rounds) for width in (1, 5)}
+
+
+def both_ways(translator: Translator, texts: list[str], search: Search, rounds: int) -> dict[str, tuple[float, float]]:
+    """Played back and one by one: (texts a second, ms a text alone)"""
+    ways: dict[str, Callable[..., bool]] = {"played back": playing.plays, "one by one": lambda _: False}
+    measured: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    said: dict[str, list[str]] = {}
+    for number in range(rounds + 1):
+        for way, playing.plays in ways.items():
+            began = time.perf_counter()
+            said[way] = translator.translate(texts, search)
+            whole = time.perf_counter() - began
+            if number:  # the first round warms up
+                measured[way].append((whole, statistics.median(alone(translator, text, search) for text in texts[:40])))
+    playing.plays = ways["played back"]
+    found = {}
+    for way, times in measured.items():
+        whole, one = (statistics.median(part) for part in zip(*times, strict=True))
+        found[way] = len(texts) / whole, 1000 * one
+        told = f"{found[way][0]:,.0f} texts/s, one text {found[way][1]:.1f} ms"
+        print(f"beam {search.beam}, steps {way}: {told}", flush=True)
+    same = sum(one == two for one, two in zip(*said.values(), strict=True))
+    print(f"the same: {same:,} of {len(texts):,}")
+    return found
+
+
+def alone(translator: Translator, text: str, search: Search) -> float:
+    began = time.perf_counter()
+    translator.translate(text, search)
+    return time.perf_counter() - began
+
+
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("work", choices=("step", "train"))
+    reader.add_argument("work", choices=("step", "train", "translate"))
     reader.add_argument("source", nargs="?")
     reader.add_argument("target", nargs="?")
     reader.add_argument("--dev", nargs=2)
     reader.add_argument("--minutes", type=float, default=2.0)
     reader.add_argument("--recipe", default="rnn")
     reader.add_argument("--rounds", type=int, default=5)
+    reader.add_argument("--out", type=Path, help="where the trained model is kept; otherwise it is not")
     reader.add_argument("--json", type=Path)
     arguments = reader.parse_args()
     print(f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
-    found = step(arguments.rounds) if arguments.work == "step" else train(arguments)
+    works = {"step": lambda given: step(given.rounds), "train": train, "translate": translate}
+    found = works[arguments.work](arguments)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 

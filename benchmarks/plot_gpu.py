@@ -32,11 +32,15 @@ def draw(lines: list[dict[str, object]], out: Path) -> None:
     names = [f"{line['work']}\nbeside {line['peer']}" for line in lines]
     times = [float(str(line["peer_ms"])) / float(str(line["ours_ms"])) for line in lines]
     figure, axes = pyplot.subplots(figsize=(8, 0.5 * len(lines) + 1))
-    bars = axes.barh(names, times, color="#3465a4")
-    axes.bar_label(bars, [f"{each:.2f} ×" for each in times], padding=3)
+    axes.barh(names, [each - 1 for each in times], left=1, color="#3465a4")
+    for place, each in enumerate(times):
+        axes.text(1.04 * max(each, 1), place, f"{each:.2f} ×", va="center")
     axes.axvline(1, color="#888", linewidth=0.8)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.12 * max(times))
+    axes.set_xscale("log")
+    axes.set_xlim(0.9 * min(times), 1.7 * max(times))
+    axes.set_xticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
+    axes.minorticks_off()
     axes.set_xlabel("times as fast as the peer, in one run")
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

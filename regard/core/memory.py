@@ -115,6 +115,11 @@ class Memory:
         full = owner.pattern == Full() or (owner.pattern == Causal() and position >= self.keys - 1)
         return single.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
 
+    @property
+    def holds_still(self) -> bool:
+        """Is every read by one query a row a plain one, wherever the query stands?"""
+        return self.change is None and self.owner.pattern == Full() and self._plain(0)
+
     def _single(self, query: Tensor, normalizer: Normalizer, weights: bool) -> Result:
         """A read by one query a row, or a few, without a plan."""
         wanted = self.owner.score.expects()[0] or self.key.shape[-1]

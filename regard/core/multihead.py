@@ -120,7 +120,7 @@ class MultiHead(nn.Module):
 
     def kept(self, keys: Tensor, values: Tensor, counts: Tensor | None, position: int) -> Memory:
         """Of projected keys and values [..., S, kv_heads · width]; counts broadcast to [...]."""
-        keys, values = _split(keys, self.kv_heads), _split(values, self.kv_heads)
+        keys, values = split(keys, self.kv_heads), split(values, self.kv_heads)
         if self.rotary:
             keys = rotate(keys, position)
         if self.attention.score.heads is not None:  # parameters per head: the keys of every head differ
@@ -205,7 +205,7 @@ class MultiHeadMemory:
 
     def _read(self, query: Tensor, answered: Callable[[Tensor], Tensor], *, position: int, **options: Any) -> Result:
         """By projected queries [..., T, dim]."""
-        queries = _split(query, self.owner.heads)
+        queries = split(query, self.owner.heads)
         if self.owner.rotary:
             queries = rotate(queries, position)
         result = self._for_every_head().read(queries, position=position, **options)
@@ -246,7 +246,7 @@ class MultiHeadMemory:
         return replace(self, memory=self.memory.joined(behind.memory))
 
 
-def _split(states: Tensor, heads: int) -> Tensor:
+def split(states: Tensor, heads: int) -> Tensor:
     """[..., N, heads · width] → [..., heads, N, width]"""
     return states.view(*states.shape[:-1], heads, states.shape[-1] // heads).transpose(-3, -2)
 

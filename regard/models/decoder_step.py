@@ -11,17 +11,22 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from regard.core.held import HeldMemory
 from regard.core.multihead import MultiHeadMemory, Products
 from regard.core.patterns import Full
 from regard.core.product import Product
 from regard.models.layers import DecoderBlock
 
+Said = MultiHeadMemory | HeldMemory
+
 
 class Steps:
     """What a decoder does at every step, ready for many of them."""
 
-    def __init__(self, blocks: Iterable[DecoderBlock], output: nn.Linear) -> None:
+    def __init__(self, blocks: Iterable[DecoderBlock], output: nn.Linear, biased: bool) -> None:
         self.blocks = tuple(map(BlockSteps, blocks))
+        self.biased = biased
+        """by where a token stands"""
         self.output = Product.of(output)
         """to the vocabulary"""
 
@@ -35,10 +40,10 @@ class BlockSteps:
         self._forth: Callable[[Tensor], Tensor] = block.forth.ready()
 
     def __call__(
-        self, states: Tensor, said: MultiHeadMemory, source: MultiHeadMemory, hypotheses: int, bias: Tensor | None
-    ) -> tuple[Tensor, MultiHeadMemory, Tensor]:
+        self, states: Tensor, said: Said, source: MultiHeadMemory, hypotheses: int, position: int, bias: Tensor | None
+    ) -> tuple[Tensor, Said, Tensor]:
         """states [B · k, 1, D] → the same shape, what was said with this token, and the weights [B, k, H, S]."""
-        block, position = self._block, said.memory.keys
+        block = self._block
         longer, seen = said, states
 
         def look_back(x: Tensor) -> Tensor:

@@ -14,6 +14,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+FURTHEST = 2048
+"""positions whose sinusoids are always there"""
 Kind = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
 
 
@@ -28,9 +30,15 @@ class Positions(nn.Module):
             self.table = nn.Parameter(torch.empty(longest, width))
             nn.init.normal_(self.table, std=width**-0.5)
 
-    def forward(self, embedded: Tensor, position: int = 0) -> Tensor:
-        """The first of them stands at `position`. Beyond the longest that was learned, the last vector stands in."""
+    def forward(self, embedded: Tensor, position: int | Tensor = 0) -> Tensor:
+        """The first of them stands at `position`. Beyond the longest that was learned, the last vector stands in.
+
+        Where only a GPU knows the position, [1], there is one of them, and it stands before `FURTHEST`.
+        """
         count, width = embedded.shape[-2:]
+        if isinstance(position, Tensor):
+            table = self.table if self.kind != "sinusoidal" else sinusoids(FURTHEST, width, embedded.device)
+            return embedded if table is None else embedded + table[position.clamp(max=len(table) - 1)]
         if self.table is not None:
             places = torch.arange(position, position + count, device=embedded.device)
             return embedded + self.table[places.clamp(max=len(self.table) - 1)]
@@ -41,7 +49,7 @@ class Positions(nn.Module):
 
 def sinusoids(count: int, width: int, device: torch.device) -> Tensor:
     """[count, width]"""
-    return _waves(1 << max(0, count - 1).bit_length(), width, device)[:count]
+    return _waves(max(FURTHEST, 1 << max(0, count - 1).bit_length()), width, device)[:count]
 
 
 @cache  # nothing is ever dropped: what is recorded on a GPU reads from there

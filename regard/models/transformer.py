@@ -18,13 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import choices, whole_number
+from regard.core.held import HeldMemory, holdable
 from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded
-from regard.models.decoder_step import Steps
+from regard.models.decoder_step import Said, Steps
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
 from regard.models.layers import DecoderBlock, EncoderBlock, Looking, Shape
-from regard.models.positions import Kind, Positions, alibi
+from regard.models.positions import FURTHEST, Kind, Positions, alibi
 from regard.models.tying import Tie, tie
 
 DROPOUT = 0.3
@@ -89,7 +90,7 @@ class Embedded(nn.Module):
         self.dropout = Dropout(options.shape.dropout)
         self.scale = math.sqrt(options.width)
 
-    def forward(self, tokens: Tensor, position: int = 0) -> Tensor:
+    def forward(self, tokens: Tensor, position: int | Tensor = 0) -> Tensor:
         found: Tensor = self.dropout(self.positions(self.embedding(tokens) * self.scale, position))
         return found
 
@@ -116,7 +117,7 @@ class Encoder(Embedded):
 class State:
     """k hypotheses of B sentences, in mid-translation. Never changed; a step gives a new one."""
 
-    said: tuple[MultiHeadMemory, ...]
+    said: tuple[Said, ...]
     """of each layer, what every hypothesis has said: keys [B · k, H, t, D / H]"""
     memory: tuple[MultiHeadMemory, ...]
     """of each layer, the source: keys [B, H, S, D / H], which hypotheses share"""
@@ -129,9 +130,13 @@ class State:
         """The hypotheses [B, k'] of each sentence, in the given order."""
         if self.hypotheses == 1 and parents.shape[1] == 1:
             return self
+        said = tuple(each.select(self.rows(parents)) for each in self._said)
+        return replace(self, said=said, hypotheses=parents.shape[1])
+
+    def rows(self, parents: Tensor) -> Tensor:
+        """Of what was said [B · k', …], those of the hypotheses [B, k']."""
         first = torch.arange(len(parents), device=parents.device)[:, None] * self.hypotheses
-        rows = (first + parents).flatten()
-        return replace(self, said=tuple(each.select(rows) for each in self.said), hypotheses=parents.shape[1])
+        return (first + parents).flatten()
 
     def keep(self, sentences: Tensor) -> State:
         """Only these sentences [B'], in the given order."""
@@ -139,13 +144,50 @@ class State:
         rows = (sentences[:, None] * self.hypotheses + slots).flatten()
         return replace(
             self,
-            said=tuple(each.select(rows) for each in self.said),
+            said=tuple(each.select(rows) for each in self._said),
             memory=tuple(each.select(sentences) for each in self.memory),
         )
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> State:
         """The same, but every weight that falls on the source is changed before it counts."""
         return replace(self, memory=tuple(each.changed(change) for each in self.memory))
+
+    def held(self, steps: int) -> Held | None:
+        """For so many steps that a GPU plays back; None: it could not."""
+        still = all(map(holdable, self._said)) and all(each.memory.holds_still for each in self.memory)
+        if not still or self.steps.biased or self.position + steps > FURTHEST:
+            return None
+        count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
+        said = tuple(HeldMemory.of(each, count, self.position + steps) for each in self._said)
+        return Held(replace(self, said=said), count)
+
+    @property
+    def _said(self) -> list[MultiHeadMemory]:
+        return [each for each in self.said if isinstance(each, MultiHeadMemory)]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A state whose tensors keep their places."""
+
+    state: State
+    count: Tensor
+    """int64 [1]: its position"""
+
+    def hold(self, after: State, parents: Tensor) -> None:
+        """What the state is after a step, of the hypotheses [B, k]."""
+        if self.state.hypotheses > 1:
+            rows = self.state.rows(parents)
+            for each in self.state.said:
+                assert isinstance(each, HeldMemory)
+                each.reorder(rows)
+        self.count.add_(1)
+
+    def released(self, steps: int) -> State:
+        """As it is after so many steps, never changed again."""
+        position = self.state.position + steps
+        said = tuple(each.released(position) for each in self.state.said if isinstance(each, HeldMemory))
+        return replace(self.state, said=said, position=position)
 
 
 class Transformer(nn.Module):
@@ -268,7 +310,7 @@ class Transformer(nn.Module):
 
     def steps(self) -> Steps:
         """The decoder's steps, ready for many searches without gradients."""
-        return Steps(self._layers, self.output)
+        return Steps(self._layers, self.output, biased=self.options.positions == "alibi")
 
     def start(self, source: Tensor, lengths: Tensor, steps: Steps | None = None) -> State:
         """One hypothesis for each sentence, before its first token."""
@@ -280,12 +322,14 @@ class Transformer(nn.Module):
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
         """The last tokens [B, k] → (logits [B, k, V], weights [B, k, L, H, S], the next state)."""
         rows, position = tokens.numel(), state.position
+        held = state.said[0]
         said, seen = [], []
         with torch.autocast(tokens.device.type, enabled=False):  # what is narrow was made so at the start
-            states = self.embedded(tokens.reshape(rows, 1), position)  # [B · k, 1, D]
+            place = held.count if isinstance(held, HeldMemory) else position
+            states = self.embedded(tokens.reshape(rows, 1), place)  # [B · k, 1, D]
             bias = _alibi(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
             for block, before, source in zip(state.steps.blocks, state.said, state.memory, strict=True):
-                states, longer, weights = block(states, before, source, tokens.shape[1], bias)
+                states, longer, weights = block(states, before, source, tokens.shape[1], position, bias)
                 said.append(longer)
                 seen.append(weights)
             logits = state.steps.output(self.norm(states).view(*tokens.shape, -1))

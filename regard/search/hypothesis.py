@@ -20,6 +20,22 @@ class State(Protocol):
     def keep(self, sentences: Tensor) -> Self:
         """Only these sentences [B'], in the given order."""
 
+    def held(self, steps: int) -> Held | None:
+        """The same for so many steps that a GPU plays back; None: it could not."""
+
+
+class Held(Protocol):
+    """A state whose tensors keep their places."""
+
+    @property
+    def state(self) -> Any: ...
+
+    def hold(self, after: Any, parents: Tensor) -> None:
+        """What the state is after a step, of the hypotheses [B, k]."""
+
+    def released(self, steps: int) -> Any:
+        """As it is after so many steps."""
+
 
 class Translating(Protocol):
     """A model as search sees it."""

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.search import playing
+from regard.search.beam import beam
 from regard.search.chances import by_rows, chances
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.top import top
@@ -25,12 +27,13 @@ def greedy(
     prefixes: Sequence[Sequence[int]] | None = None,
 ) -> list[Hypothesis]:
     """The most probable token at every step. source [B, S] of `lengths` [B]."""
+    if source.is_cuda or playing.plays(source.device):  # as a beam of one, whose steps are played back
+        found = beam(model, source, lengths, limit, width=1, prefixes=prefixes)
+        return [one for (one,) in found]
     return walk(model, source, lengths, limit, _likeliest, prefixes)
 
 
 def _likeliest(logits: Tensor) -> Tensor:
-    if logits.is_cuda:
-        return logits.argmax(-1)
     return torch.from_numpy(logits.numpy().argmax(-1))  # several times as fast as torch's
 
 

@@ -17,6 +17,7 @@ import torch
 from regard import folder as folders
 from regard.core.kernels.fused.kernels import without_kernels
 from regard.training import checkpoint
+from regard.training.beside import side_by_side
 from regard.training.checkpoint import Progress
 from regard.training.plan import TRIAL, TRIAL_SHARE, Plan, by_clock, by_epochs
 from regard.training.precision import Precision, autocast, fast_products
@@ -73,6 +74,8 @@ class Loop:
         """the next epoch, being made"""
         self._preparing = 0.0
         """an update's share of making the epoch's examples"""
+        self._read: tuple[int, float] | None = None
+        """after which update, and when, the clock was read last; nothing but updates happened since"""
 
     def _updating(self) -> Update | RecordedUpdate:
         device, precision = self.machine.device, self.machine.precision
@@ -114,7 +117,8 @@ class Loop:
         if progress.plan is None and self._limit is None:
             self._keep_to(by_epochs(self.recipe, self.task.updates()))
         try:
-            with self._interrupts_wait(), fast_products(self.machine.precision, self.machine.device):
+            device = self.machine.device
+            with self._interrupts_wait(), fast_products(self.machine.precision, device), side_by_side(device):
                 if progress.update and not progress.ended:
                     self._between_updates()  # what was due when the run was interrupted
                 while not progress.ended:
@@ -231,23 +235,32 @@ class Loop:
 
     @property
     def _steady(self) -> bool:
-        """Will updates go on as fast as they go now? Not while most of them are still being recorded."""
-        plan = self.progress.planned
-        late = plan is not None and self.progress.update > plan.updates / 4
+        """Will updates go on as fast as they go now? Not while many of them are still being recorded; but half of the
+        time that there is for updates is enough to find out."""
+        assert self._limit is not None
+        spent = self.reporter.seconds_of_updates
+        late = spent > 0.5 * (self._limit - (self.seconds - spent))
         return late or not isinstance(self._update, RecordedUpdate) or self._update.steady
 
     def _plan_by_clock(self) -> None:
         assert self._limit is not None
-        began = time.monotonic()
+        pace, began = self._pace, time.monotonic()
         self._look(0)
-        self._read_clock(time.monotonic() - began, settled=False)
+        self._read_clock(pace, time.monotonic() - began, settled=False)
 
-    def _read_clock(self, a_validation: float, settled: bool) -> None:
+    @property
+    def _pace(self) -> float:
+        """Seconds an update, with all that goes with it: since the clock was read last, if that was a while ago."""
+        if self._read is not None and self.progress.update - self._read[0] >= TRIAL:
+            return (self.seconds - self._read[1]) / (self.progress.update - self._read[0])
+        return self.reporter.seconds_an_update + self._preparing
+
+    def _read_clock(self, an_update: float, a_validation: float, settled: bool) -> None:
         """Plan what is left by how long an update and a validation take now."""
         assert self._limit is not None
         left = self._limit - self.seconds - FINAL_SEARCH * a_validation
-        an_update = self.reporter.seconds_an_update + self._preparing
         self._keep_to(by_clock(self.recipe, left, an_update, a_validation, self.progress.update, settled))
+        self._read = self.progress.update, self.seconds
 
     def _keep_to(self, plan: Plan) -> None:
         self.progress.plan = plan.as_dict()
@@ -257,7 +270,8 @@ class Loop:
     def _validate(self) -> None:
         progress, plan = self.progress, self.progress.planned
         number = plan.validations.index(progress.update) if plan and progress.update in plan.validations else 0
-        began = time.monotonic()
+        timed = self._limit is not None and self.reporter.seconds_of_updates > 0  # not if it was just resumed
+        pace, began = self._pace if timed else 0.0, time.monotonic()
         found = self._look(number)
         took = time.monotonic() - began
         better = found.score > progress.best
@@ -269,8 +283,8 @@ class Loop:
         progress.validated, progress.seconds = progress.update, self.seconds
         self.reporter.validation(progress, found, better)
         open_ = plan is not None and not plan.settled and progress.update < plan.updates
-        if open_ and self._limit is not None and self.reporter.seconds_of_updates > 0:  # 0: just resumed
-            self._read_clock(took, settled=self._steady)  # which saves
+        if open_ and timed:
+            self._read_clock(pace, took, settled=self._steady)  # which saves
         else:
             self.save()
 

@@ -1,8 +1,8 @@
 """The plan of a run: how many updates, how the learning rate goes, when the model is tried on dev.
 
 It is fixed from the recipe's epochs; or from the clock, after a short trial, and once more after the first validation
-(where updates are recorded, after the next ones too, until most are played back), when it is known how fast things go.
-Then it is kept: what a run computes never depends on how fast the machine happened to be after that.
+(where updates are recorded, after the next ones too, until nearly all are played back), when it is known how fast
+things go. Then it is kept: what a run computes never depends on how fast the machine happened to be after that.
 """
 
 from __future__ import annotations

@@ -6,13 +6,12 @@ A recording is of one shape of batches, so these come in few (text/batches.py).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from regard.core.cuda_graph import recording
 from regard.text.batches import Batch
 from regard.training.checkpoint import Progress
 from regard.training.updating import Update
@@ -73,23 +72,9 @@ class RecordedUpdate:
     def _record(self, batch: Batch, progress: Progress) -> _Recording:
         kept = replace(batch, **{name: getattr(batch, name).clone() for name in GIVEN})
         graph = torch.cuda.CUDAGraph()
-        with self._recording(graph):
+        with recording(graph, self._stream, self._memory):
             told = self._update(kept, progress)
         return _Recording(graph, kept, told)
-
-    @contextmanager
-    def _recording(self, graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-        """As `torch.cuda.graph`, but without collecting garbage, which would take longer than the recording."""
-        torch.cuda.synchronize()
-        with torch.cuda.stream(self._stream):
-            graph.capture_begin(pool=self._memory)
-            try:
-                yield
-            except BaseException:
-                with suppress(RuntimeError):  # which would hide why
-                    graph.capture_end()
-                raise
-            graph.capture_end()
 
 
 GIVEN = ("source", "lengths", "target", "expected")

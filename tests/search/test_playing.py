@@ -1,0 +1,93 @@
+"""Steps that are played back, as they are on a GPU, though here without one: the same as one by one."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.models.transformer import Transformer, TransformerOptions
+from regard.search import beam as beams
+from regard.search import playing
+from regard.search.beam import beam
+from regard.search.hypothesis import Hypothesis, Length, Translating
+from regard.search.walk import greedy
+from tests.search.small import sources, translator
+
+
+def transformer(**options: object) -> Transformer:
+    torch.manual_seed(0)
+    shape = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
+    model = Transformer(TransformerOptions(**{**shape, **options}), 9, 30).double().eval()  # type: ignore[arg-type]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.7)
+    return model
+
+
+def same(mine: list[list[Hypothesis]], other: list[list[Hypothesis]]) -> None:
+    for some, others in zip(mine, other, strict=True):
+        assert [each.said for each in some] == [each.said for each in others]
+        for one, two in zip(some, others, strict=True):
+            assert one.score == pytest.approx(two.score, abs=1e-5) and one.finished == two.finished
+            np.testing.assert_allclose(one.weights, two.weights, atol=1e-5)
+
+
+class Counted:
+    """How many steps were played."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps = 0
+        call = playing.Played.__call__
+
+        def counted(played: playing.Played, steps: int) -> list[tuple[np.ndarray, ...]]:
+            self.steps += steps
+            return call(played, steps)
+
+        monkeypatch.setattr(playing.Played, "__call__", counted)
+        monkeypatch.setattr(playing, "plays", lambda device: True)
+        monkeypatch.setattr(playing, "CHUNK", 2)
+        monkeypatch.setattr(beams, "MOST_PLAYED", 5)
+
+
+MODELS = {
+    "gru": lambda: translator(30, 1, 0, sharp=0.6),
+    "lstm": lambda: translator(30, 1, 1, sharp=0.6),
+    "two layers": lambda: translator(30, 1, 2, sharp=0.6),
+    "transformer": transformer,
+    "learned": lambda: transformer(positions="learned", longest=6),
+    "none": lambda: transformer(positions="none", norm="post"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("width", [1, 4])
+def test_the_same_as_one_by_one(monkeypatch: pytest.MonkeyPatch, name: str, width: int) -> None:
+    model: Translating = MODELS[name]()
+    source, lengths = sources(5, 2, 9, 3, 12)
+    limit = Length(1.5, 3, least=2)
+    prefixes = [[], [4, 5], [7], [], []]
+    expected = beam(model, source, lengths, limit, width=width, best=width)
+    forced = beam(model, source, lengths, limit, width=width, prefixes=prefixes)
+    counted = Counted(monkeypatch)
+    same(beam(model, source, lengths, limit, width=width, best=width), expected)
+    assert counted.steps > 1
+    same(beam(model, source, lengths, limit, width=width, prefixes=prefixes), forced)
+
+
+def test_greedy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = transformer()
+    source, lengths = sources(5, 2, 9)
+    expected = greedy(model, source, lengths, Length(1, 4))
+    counted = Counted(monkeypatch)
+    same([[each] for each in greedy(model, source, lengths, Length(1, 4))], [[each] for each in expected])
+    assert counted.steps > 0
+
+
+@pytest.mark.parametrize("options", [{"positions": "alibi"}, {"positions": "rotary"}])
+def test_what_is_not_played(monkeypatch: pytest.MonkeyPatch, options: dict[str, object]) -> None:
+    """Where a step stands is part of what it computes."""
+    model = transformer(**options)
+    source, lengths = sources(5, 2, 9)
+    expected = beam(model, source, lengths, Length(1, 4), width=3)
+    counted = Counted(monkeypatch)
+    same(beam(model, source, lengths, Length(1, 4), width=3), expected)
+    assert counted.steps == 0
