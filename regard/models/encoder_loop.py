@@ -39,14 +39,13 @@ class _Loop(torch.autograd.Function):
         states = gates.new_empty(steps, batch, ways, hidden)
         kept = gates.new_empty(steps, batch, ways, 4 * hidden)
         last = gates.new_zeros(batch, ways, hidden)
-        product = _Both(weight, batch)
+        both = _Both(weight, batch)
         for t in range(steps):
             if t:
-                product(states, t - 1)
+                both(states, t - 1)
             device.encode_forward[(-(-hidden // BLOCK), batch, ways)](
-                gates, product.parts, bias, lengths, states, last, kept, t, steps, batch, hidden, ways,
-                product.border, product.columns, product.apart,
-                STATE=product.count if t else 0, BLOCK=BLOCK,
+                gates, both.product.parts, bias, lengths, states, last, kept, t, steps, batch, hidden, ways,
+                *both.layout, STATE=both.product.count if t else 0, BLOCK=BLOCK,
             )  # fmt: skip
         ctx.save_for_backward(lengths, weight, states, kept)
         return states, last
@@ -61,35 +60,40 @@ class _Loop(torch.autograd.Function):
         by_states, by_last = by_states.contiguous(), by_last.contiguous()
         by_gates = states.new_empty(2, steps, batch, ways, 3 * hidden)  # ∂a, ∂b
         through = torch.empty_like(by_last)
-        product = _Both(weight.mT, batch)
+        both = _Both(weight.mT, batch)
         for t in reversed(range(steps)):
             later = t < steps - 1
             if later:
-                product(by_gates[1], t + 1)
+                both(by_gates[1], t + 1)
             device.encode_backward[(-(-hidden // BLOCK), batch, ways)](
-                by_states, by_last, product.parts, through, kept, states, lengths, by_gates, t, steps, batch,
-                hidden, ways, by_gates.stride(0), product.border, product.columns, product.apart,
-                CARRIED=product.count if later else 0, BLOCK=BLOCK,
+                by_states, by_last, both.product.parts, through, kept, states, lengths, by_gates, t, steps, batch,
+                hidden, ways, by_gates.stride(0), *both.layout,
+                CARRIED=both.product.count if later else 0, BLOCK=BLOCK,
             )  # fmt: skip
         by_state = by_gates[1].flatten(0, 1)  # [S · B, ways, 3H]
         before = _before(states).flatten(0, 1)  # [S · B, ways, H]
         return by_gates[0], None, by_state.permute(1, 2, 0) @ before.transpose(0, 1), by_state.sum(0)
 
 
-class _Both(Product):
+class _Both:
     """x [B, K] of each direction times its own weight [ways, N, K]."""
 
     def __init__(self, weight: Tensor, batch: int) -> None:
         one, self.border = (weight[0], 0) if len(weight) == 1 else beside(weight[0], weight[1])
-        super().__init__(one, batch)
+        self.product = Product(one, batch)
 
-    def __call__(self, states: Tensor, t: int) -> None:  # type: ignore[override]
+    def __call__(self, states: Tensor, t: int) -> None:
         """states [S, B, ways, K] as they are for each direction after its step t"""
-        if states.shape[2] == 1:
-            super().__call__(states[t, :, 0])
-        else:
-            first, second = states[t, :, 0], states[len(states) - 1 - t, :, 1]
-            super().__call__(first, self.border, int(second.storage_offset() - first.storage_offset()))
+        first, border, behind = states[t, :, 0], None, 0
+        if states.shape[2] == 2:
+            second = states[len(states) - 1 - t, :, 1]
+            border, behind = self.border, int(second.storage_offset() - first.storage_offset())
+        self.product(first, border, behind)
+
+    @property
+    def layout(self) -> tuple[int, int, int]:
+        """(the column with which the second direction begins, how far rows lie apart, how far parts)"""
+        return self.border, self.product.columns, self.product.apart
 
 
 def _before(states: Tensor) -> Tensor:

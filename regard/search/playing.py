@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.core.cuda_graph import recording
+from regard.core.kernels.fused.device import on
 
 CHUNK = 8
 """steps between two looks at whether more are needed"""
@@ -32,18 +33,20 @@ class Played:
     def __call__(self, steps: int) -> list[tuple[np.ndarray, ...]]:
         """What each step tells."""
         told = []
-        with torch.cuda.device(self._device) if self._graph is not None else torch.no_grad():
+        with on(self._device):
             for _ in range(steps):
-                if self._graph is None:
-                    self._told = self._step()
-                else:
-                    self._graph.replay()
-                told.append([x.clone() for x in self._told])
+                told.append([x.clone() for x in self._once()])  # the next step writes where they lie
         together = [torch.stack(each).cpu().numpy() for each in zip(*told, strict=True)]
         return list(zip(*together, strict=True))
 
+    def _once(self) -> tuple[Tensor, ...]:
+        if self._graph is None:
+            return self._step()
+        self._graph.replay()
+        return self._told
+
     def _recorded(self) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.device(self._device), recording(graph, torch.cuda.Stream()):
+        with on(self._device), recording(graph, torch.cuda.Stream()):
             self._told = self._step()
         return graph

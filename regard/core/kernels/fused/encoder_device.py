@@ -13,7 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from regard.core.kernels.fused.step_device import _sigmoid, _summed
+from regard.core.kernels.fused.step_device import _sigmoid, _summed, gates_backward
 from regard.core.kernels.fused.tanh import tanh
 
 
@@ -85,20 +85,7 @@ def encode_backward(
         g += _summed(carried, row * row_apart + way * border + i, there, apart, CARRIED)
         g += tl.load(through + of_row, there, 0.0)
     g = tl.where(place < length, g, 0.0)
-    saved = kept + here * 4 * hidden + i
-    reset, keep = tl.load(saved, there, 0.0), tl.load(saved + hidden, there, 0.0)
-    fresh, by_new = tl.load(saved + 2 * hidden, there, 0.0), tl.load(saved + 3 * hidden, there, 0.0)
     begun = i < tl.where(t > 0, hidden, 0)
     h = tl.load(states + ((before.to(tl.int64) * batch + row) * ways + way) * hidden + i, begun, 0.0)
-    inside = g * (1.0 - keep) * (1.0 - fresh * fresh)
-    by_reset = inside * by_new * reset * (1.0 - reset)
-    by_keep = g * (h - fresh) * keep * (1.0 - keep)
-    a = by_gates + here * 3 * hidden + i
-    b = a + behind
-    tl.store(a, by_reset, there)
-    tl.store(b, by_reset, there)
-    tl.store(a + hidden, by_keep, there)
-    tl.store(b + hidden, by_keep, there)
-    tl.store(a + 2 * hidden, inside, there)
-    tl.store(b + 2 * hidden, inside * reset, there)
-    tl.store(through + of_row, g * keep, there)
+    saved, a = kept + here * 4 * hidden + i, by_gates + here * 3 * hidden + i
+    tl.store(through + of_row, gates_backward(g, h, saved, a, behind, hidden, there), there)

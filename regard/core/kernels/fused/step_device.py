@@ -165,6 +165,24 @@ def attend_backward(
 
 
 @triton.jit
+def gates_backward(g, h, saved, a, behind, hidden, there):
+    """∂h', h, and where r, z, n and b_n are kept → ∂a into `a`, ∂b `behind` it; returns ∂h but for what comes by b."""
+    reset, keep = tl.load(saved, there, 0.0), tl.load(saved + hidden, there, 0.0)
+    fresh, by_new = tl.load(saved + 2 * hidden, there, 0.0), tl.load(saved + 3 * hidden, there, 0.0)
+    inside = g * (1.0 - keep) * (1.0 - fresh * fresh)
+    by_reset = inside * by_new * reset * (1.0 - reset)
+    by_keep = g * (h - fresh) * keep * (1.0 - keep)
+    b = a + behind
+    tl.store(a, by_reset, there)
+    tl.store(b, by_reset, there)
+    tl.store(a + hidden, by_keep, there)
+    tl.store(b + hidden, by_keep, there)
+    tl.store(a + 2 * hidden, inside, there)
+    tl.store(b + 2 * hidden, inside * reset, there)
+    return g * keep
+
+
+@triton.jit
 def gru_backward(
     asked, joined, carried, through, kept, old, by_gates, hidden, behind,
     asked_apart, joined_row, joined_apart, carried_row, carried_apart, old_row,
@@ -179,22 +197,11 @@ def gru_backward(
     if CARRIED > 0:
         g += _summed(carried, row * carried_row + i, there, carried_apart, CARRIED)
         g += tl.load(through + row * hidden + i, there, 0.0)
-    saved = kept + row * 4 * hidden + i
-    reset, keep = tl.load(saved, there, 0.0), tl.load(saved + hidden, there, 0.0)
-    fresh, by_new = tl.load(saved + 2 * hidden, there, 0.0), tl.load(saved + 3 * hidden, there, 0.0)
     h = tl.load(old + row * old_row + i, there, 0.0)
-    inside = g * (1.0 - keep) * (1.0 - fresh * fresh)
-    by_reset = inside * by_new * reset * (1.0 - reset)
-    by_keep = g * (h - fresh) * keep * (1.0 - keep)
-    a = by_gates + row * 3 * hidden + i
-    b = a + behind
-    tl.store(a, by_reset, there)
-    tl.store(b, by_reset, there)
-    tl.store(a + hidden, by_keep, there)
-    tl.store(b + hidden, by_keep, there)
-    tl.store(a + 2 * hidden, inside, there)
-    tl.store(b + 2 * hidden, inside * reset, there)
-    tl.store(through + row * hidden + i, g * keep, there)
+    through_h = gates_backward(
+        g, h, kept + row * 4 * hidden + i, by_gates + row * 3 * hidden + i, behind, hidden, there
+    )
+    tl.store(through + row * hidden + i, through_h, there)
 
 
 @triton.jit(do_not_specialize=["steps", "batch", "keys"])
