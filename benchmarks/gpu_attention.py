@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from gpu_timing import Look, apart, both_ways, peak, timed
 from spin_device import spin
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -39,9 +38,6 @@ from torch.nn.functional import scaled_dot_product_attention
 import regard
 from regard import Additive, Dilated, Full, Hard, Pattern, Strided, Window, attention, bigbird, longformer, plan
 from regard.core.reference import reference
-
-Run = Callable[[], Any]
-Look = Callable[..., Tensor]
 
 SHAPE = {"batch": 64, "queries": 128, "keys": 128, "hidden": 512, "features": 512}
 WINDOW, GLOBALS, RANDOM, BLOCK, STRIDE, REACH, GAP = 256, 64, 3, 128, 64, 64, 8
@@ -76,54 +72,6 @@ class Line:
         verdict = "met" if self.met else "NOT MET"
         told = f" ({self.bar}: {verdict}; errors {errors})" if self.bar else ""
         return f"{self.work:34} {self.ours_ms:.3f} ms{peer}{ratio}{self.more}{told}"
-
-
-BUSY = 20_000_000
-"""clocks for which the device has something to do while Python asks for more: about 10 ms"""
-
-
-def timed(sides: dict[str, Run], runs: int) -> dict[str, float]:
-    """Medians in ms, sides alternating."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
-    for run in sides.values():
-        for _ in range(3):
-            run()
-    torch.cuda.synchronize()
-    for _ in range(runs):
-        for name, run in sides.items():
-            torch.cuda._sleep(BUSY)  # type: ignore[no-untyped-call]
-            before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            before.record()  # type: ignore[no-untyped-call]
-            run()
-            after.record()  # type: ignore[no-untyped-call]
-            torch.cuda.synchronize()
-            found[name].append(before.elapsed_time(after))
-    return {name: statistics.median(times) for name, times in found.items()}
-
-
-def peak(run: Run) -> int:
-    """Bytes above what is there before."""
-    run()
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    run()
-    torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated() - before
-
-
-def apart(found: list[Tensor], right: list[Tensor], names: tuple[str, ...]) -> dict[str, float]:
-    return {name: float((x.double() - y).norm() / y.norm()) for name, x, y in zip(names, found, right, strict=True)}
-
-
-def both_ways(look: Look, inputs: list[Tensor], given: Tensor) -> Callable[[], list[Tensor]]:
-    """Forward and backward: [context, *gradients]"""
-
-    def run() -> list[Tensor]:
-        context = look(*inputs)
-        return [context, *torch.autograd.grad(context, inputs, given)]
-
-    return run
 
 
 # Roofs
