@@ -10,7 +10,8 @@
 - train: `regard train` as a user runs it; target tokens a second between entries of its log, making batches included,
   validations not.
 - translate: the texts of a file (of a table, its first column), all of them and the first 40 each alone, greedily and
-  by beam 5; with steps that are played back, beside the same steps asked for one by one. Both must say the same.
+  by beam 5; with steps that are played back, beside the same steps asked for one by one, and
+  how many of the texts come out the same.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class HeldMemory:
     owner: MultiHead
     key: Tensor
     value: Tensor
-    """[N, kv_heads, L, D]"""
+    """[N, kv_heads or, where the score has parameters per head, heads, L, D]"""
     count: Tensor
     """int64 [1]: how many positions there are; whoever makes it counts on"""
 
@@ -44,8 +44,9 @@ class HeldMemory:
         owner = self.owner
         features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
         query, key, value = wide(products.asked(states)).split(features, -1)
-        self.key.index_copy_(-2, self.count, split(key, owner.kv_heads))
-        self.value.index_copy_(-2, self.count, split(value, owner.kv_heads))
+        new = owner.kept(key, value, None, 0)
+        self.key.index_copy_(-2, self.count, new.key)
+        self.value.index_copy_(-2, self.count, new.value)
         keys, values = owner.for_every_head(self.key), owner.for_every_head(self.value)
         ahead = torch.arange(keys.shape[-2], device=keys.device)[None] > self.count  # [1, L]
         attention = owner.attention
@@ -69,4 +70,4 @@ def holdable(said: MultiHeadMemory) -> bool:
     owner = said.owner
     attention, plain = owner.attention, not owner.rotary and said.memory.change is None
     fits = single.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
-    return plain and fits and attention.pattern == Causal() and attention.score.heads is None
+    return plain and fits and attention.pattern == Causal()

@@ -191,8 +191,9 @@ class MultiHeadMemory:
         """
         checks.states("query", query, self.owner.query.in_features)
         asked, answered = (self.owner.query, self.owner.output) if products is None else products
+        queries = asked(query)
         return self._read(
-            asked(query),
+            queries if products is None else wide(queries),  # as what is read was made ready
             answered,
             position=position,
             bias=bias,

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from regard.core import single
 from regard.core.checks import choices, whole_number
 from regard.core.held import HeldMemory, holdable
 from regard.core.multihead import MultiHeadMemory
@@ -155,7 +156,8 @@ class State:
     def held(self, steps: int) -> Held | None:
         """For so many steps that a GPU plays back; None: it could not."""
         still = all(map(holdable, self._said)) and all(each.memory.holds_still for each in self.memory)
-        if not still or self.steps.biased or self.position + steps > FURTHEST:
+        few = self.hypotheses <= single.FEW  # more are read by a plan, which may ask the device
+        if not (still and few) or self.steps.biased or self.position + steps > FURTHEST:
             return None
         count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
         said = tuple(HeldMemory.of(each, count, self.position + steps) for each in self._said)
@@ -163,7 +165,9 @@ class State:
 
     @property
     def _said(self) -> list[MultiHeadMemory]:
-        return [each for each in self.said if isinstance(each, MultiHeadMemory)]
+        """Of a state that is not held."""
+        assert not any(isinstance(each, HeldMemory) for each in self.said)
+        return list(self.said)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

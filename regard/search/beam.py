@@ -10,6 +10,7 @@ and played back, several before the host looks at what they told; sentences that
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -26,6 +27,8 @@ from regard.text.vocabulary import END, START
 
 MOST_PLAYED = 64
 """steps for which room is made at once"""
+LEAST_PLAYED = 3
+"""steps below which a recording would not pay"""
 
 
 @dataclass
@@ -129,6 +132,7 @@ class _Beam:
         self._scores = torch.zeros(len(lengths), 1, device=source.device)
         self._sentences = np.arange(len(lengths))
         self._going = np.ones(len(lengths), bool)
+        self._recordable = True
         self._record = _Record()
         self._ended: list[list[_Ended]] = [[] for _ in self._lengths]
 
@@ -155,12 +159,17 @@ class _Beam:
         """Can the next steps be played back? The last one must have been as they are."""
         forced = max(map(len, self._prefixes)) if self._prefixes is not None else 0
         same = self._time > 0 and self._record.weights[-1].shape[1] == self._tokens.shape[1]
-        return playing.plays(self._device) and same and self._time >= max(self._least, forced)
+        ready = self._recordable and same and self._time >= max(self._least, forced)
+        return ready and playing.plays(self._device)
+
+    @property
+    def _mostly_going(self) -> bool:
+        return bool(self._going.mean() > 0.5)
 
     def play(self) -> None:
         """Until all sentences are done, or so many that the others are better carried on alone."""
         most = min(int((self._caps[self._sentences] - self._time)[self._going].max()), MOST_PLAYED)
-        held = self._state.held(most)
+        held = self._state.held(most) if most >= LEAST_PLAYED and self._mostly_going else None
         if held is None:
             return
         tokens, scores = self._tokens.clone(), self._scores.clone()
@@ -173,8 +182,13 @@ class _Beam:
             scores.copy_(later[1])
             return told
 
-        played, start = playing.Played(step, self._device), self._time
-        while self._time < start + most and self._going.mean() > 0.5:
+        try:
+            played, start = playing.Played(step, self._device), self._time
+        except RuntimeError as error:  # steps that nobody has met yet; taken one by one they work
+            warnings.warn(f"the steps of this search cannot be recorded: {error}", RuntimeWarning, stacklevel=2)
+            self._recordable = False
+            return
+        while self._time < start + most and self._mostly_going:
             for told in played(min(playing.CHUNK, start + most - self._time)):
                 self._note(_Told(*told))
         self._state, self._tokens, self._scores = held.released(self._time - start), tokens, scores
@@ -249,8 +263,11 @@ class _Beam:
         at_their_longest = time + 1 >= self._caps[self._sentences]
         for row, slot in np.argwhere(np.isfinite(going_on) & (at_their_longest & self._going)[:, None]).tolist():
             self._end(row, float(going_on[row, slot]), time, slot, finished=False)
-        ended = np.array([len(self._ended[sentence]) for sentence in self._sentences])
         possible = np.isfinite(going_on[:, 0])
+        for row in np.flatnonzero(self._going & ~possible).tolist():
+            if not self._ended[self._sentences[row]]:  # not even a number: whatever stands first is its end
+                self._end(row, -np.inf, time, 0, finished=False)
+        ended = np.array([len(self._ended[sentence]) for sentence in self._sentences])
         self._going = self._going & ~at_their_longest & (ended < self._width) & possible
 
     def _end(self, row: int, log_probability: float, time: int, slot: int, finished: bool) -> None:

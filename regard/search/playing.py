@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.core.cuda_graph import recording
+from regard.core.cuda_graph import passing_recorder
 from regard.core.kernels.fused.device import on
 
 CHUNK = 8
@@ -46,7 +46,6 @@ class Played:
         return self._told
 
     def _recorded(self) -> torch.cuda.CUDAGraph:
-        graph = torch.cuda.CUDAGraph()
-        with on(self._device), recording(graph, torch.cuda.Stream()):
+        with passing_recorder(self._device).recording() as graph:
             self._told = self._step()
         return graph

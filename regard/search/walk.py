@@ -27,7 +27,7 @@ def greedy(
     prefixes: Sequence[Sequence[int]] | None = None,
 ) -> list[Hypothesis]:
     """The most probable token at every step. source [B, S] of `lengths` [B]."""
-    if source.is_cuda or playing.plays(source.device):  # as a beam of one, whose steps are played back
+    if source.is_cuda or playing.plays(source.device):  # as a beam of one, whose steps can be played back
         found = beam(model, source, lengths, limit, width=1, prefixes=prefixes)
         return [one for (one,) in found]
     return walk(model, source, lengths, limit, _likeliest, prefixes)

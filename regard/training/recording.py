@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from regard.core.cuda_graph import recording
+from regard.core.cuda_graph import Recorder
 from regard.text.batches import Batch
 from regard.training.checkpoint import Progress
 from regard.training.updating import Update
@@ -31,8 +31,7 @@ class RecordedUpdate:
         self._met: set[tuple[int, int, int]] = set()
         self._recordings: dict[tuple[int, int, int], _Recording] = {}
         self._played: deque[bool] = deque(maxlen=STEADY)
-        self._memory = torch.cuda.graph_pool_handle()
-        self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        self._recorder = Recorder(self._device)
 
     @property
     def optimizer(self) -> torch.optim.AdamW:
@@ -62,17 +61,16 @@ class RecordedUpdate:
 
     def _computed(self, batch: Batch, progress: Progress) -> Tensor:
         """On the stream on which it would be recorded, so that nothing it leaves behind belongs to another."""
-        current = torch.cuda.current_stream()
-        self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
+        current, stream = torch.cuda.current_stream(), self._recorder.stream
+        stream.wait_stream(current)
+        with torch.cuda.stream(stream):
             told = self._update(batch, progress)
-        current.wait_stream(self._stream)
+        current.wait_stream(stream)
         return told
 
     def _record(self, batch: Batch, progress: Progress) -> _Recording:
         kept = replace(batch, **{name: getattr(batch, name).clone() for name in GIVEN})
-        graph = torch.cuda.CUDAGraph()
-        with recording(graph, self._stream, self._memory):
+        with self._recorder.recording() as graph:
             told = self._update(kept, progress)
         return _Recording(graph, kept, told)
 

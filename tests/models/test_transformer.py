@@ -176,3 +176,21 @@ def test_one_table_for_all() -> None:
 def test_what_does_not_fit_is_said(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Transformer(replace(SMALL, **wrong), 12, 12)
+
+
+@pytest.mark.parametrize(
+    ("options", "width"),
+    [
+        ({}, 17),
+        ({"cross": Looking("general")}, 2),
+        ({"cross": Looking("additive")}, 2),
+        ({"cross": Looking(normalizer="hard")}, 2),
+        ({"cross": Looking(pattern="window(2)")}, 2),
+        ({"decoder": Looking("general")}, 2),
+    ],
+)
+def test_it_searches_in_16_bits(options: dict[str, Looking], width: int) -> None:
+    model = Transformer(replace(SMALL, **options), 10, 30).eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = beam(model, SOURCE, LENGTHS, Length(1, 3), width=width, best=width)
+    assert [len(some) for some in found] == [width] * 3

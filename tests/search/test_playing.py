@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.models.layers import Looking
 from regard.models.transformer import Transformer, TransformerOptions
 from regard.search import beam as beams
 from regard.search import playing
@@ -15,7 +16,14 @@ from tests.search.small import sources, translator
 
 def transformer(**options: object) -> Transformer:
     torch.manual_seed(0)
-    shape = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
+    shape: dict[str, object] = {
+        "width": 8,
+        "heads": 2,
+        "feedforward": 12,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "dropout": 0.0,
+    }
     model = Transformer(TransformerOptions(**{**shape, **options}), 9, 30).double().eval()  # type: ignore[arg-type]
     with torch.no_grad():
         for parameter in model.parameters():
@@ -55,6 +63,9 @@ MODELS = {
     "transformer": transformer,
     "learned": lambda: transformer(positions="learned", longest=6),
     "none": lambda: transformer(positions="none", norm="post"),
+    "cosine": lambda: transformer(decoder=Looking("cosine"), cross=Looking("cosine")),
+    "additive": lambda: transformer(decoder=Looking("additive"), cross=Looking("general")),
+    "few keys": lambda: transformer(decoder=Looking(kv_heads=1), cross=Looking(normalizer="sparsemax")),
 }
 
 
@@ -82,12 +93,47 @@ def test_greedy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counted.steps > 0
 
 
-@pytest.mark.parametrize("options", [{"positions": "alibi"}, {"positions": "rotary"}])
-def test_what_is_not_played(monkeypatch: pytest.MonkeyPatch, options: dict[str, object]) -> None:
-    """Where a step stands is part of what it computes."""
+@pytest.mark.parametrize(
+    ("options", "width"),
+    [
+        ({"positions": "alibi"}, 3),
+        ({"positions": "rotary"}, 3),
+        ({"decoder": Looking(pattern="window(2)")}, 3),
+        ({"cross": Looking(pattern="window(2)")}, 3),
+        ({}, 17),
+    ],
+)
+def test_what_is_not_played(monkeypatch: pytest.MonkeyPatch, options: dict[str, object], width: int) -> None:
+    """Where a step stands is part of what it computes, or too many hypotheses read at once."""
     model = transformer(**options)
     source, lengths = sources(5, 2, 9)
-    expected = beam(model, source, lengths, Length(1, 4), width=3)
+    expected = beam(model, source, lengths, Length(1, 4), width=width)
     counted = Counted(monkeypatch)
-    same(beam(model, source, lengths, Length(1, 4), width=3), expected)
+    same(beam(model, source, lengths, Length(1, 4), width=width), expected)
     assert counted.steps == 0
+
+
+def test_what_cannot_be_recorded_is_taken_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = transformer()
+    source, lengths = sources(5, 2, 9)
+    expected = beam(model, source, lengths, Length(1, 4), width=3)
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("operation not permitted")
+
+    monkeypatch.setattr(playing, "plays", lambda device: True)
+    monkeypatch.setattr(playing, "Played", refuse)
+    with pytest.warns(RuntimeWarning, match="cannot be recorded: operation not permitted") as told:
+        same(beam(model, source, lengths, Length(1, 4), width=3), expected)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("plays", [False, True])
+def test_a_model_that_has_diverged_still_says_something(monkeypatch: pytest.MonkeyPatch, plays: bool) -> None:
+    model = translator(12)
+    with torch.no_grad():
+        model.output.bias.fill_(torch.nan)
+    monkeypatch.setattr(playing, "plays", lambda device: plays)
+    source, lengths = sources(4, 2)
+    assert len(greedy(model, source, lengths, Length(1, 3))) == 2
+    assert [len(some) for some in beam(model, source, lengths, Length(1, 3), width=3)] == [1, 1]
