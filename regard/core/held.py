@@ -41,6 +41,7 @@ class HeldMemory:
 
     def step(self, states: Tensor, products: Products, bias: Tensor | None = None) -> tuple[HeldMemory, Tensor]:
         """As `MultiHeadMemory.step` by one state [N, 1, dim] a row."""
+        assert bias is None, "it would have to know where it stands"
         owner = self.owner
         features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
         query, key, value = wide(products.asked(states)).split(features, -1)
@@ -68,6 +69,7 @@ class HeldMemory:
 def holdable(said: MultiHeadMemory) -> bool:
     """Does a step look at all that was said, and is where it stands nothing to attention itself?"""
     owner = said.owner
-    attention, plain = owner.attention, not owner.rotary and said.memory.change is None
+    attention, memory = owner.attention, said.memory
+    plain = not owner.rotary and memory.change is None and memory.lengths is None
     fits = single.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
     return plain and fits and attention.pattern == Causal()

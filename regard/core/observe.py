@@ -31,10 +31,18 @@ def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool 
     seen = result.weights if weights else None
     if weights and seen is None:
         seen = weights_of(request, lean_energies(request))[0]
+        if result.chosen is not None:  # what was chosen, though energies may round differently here
+            seen = _at(result.chosen, seen) + (seen - seen.detach())
     if lse and result.lse is None:
         result = replace(result, lse=_lse(request))
     found = _top(request, result, top, seen) if top else None
     return replace(result, weights=seen, top=found, lse=result.lse if lse else None)
+
+
+def _at(chosen: Tensor, like: Tensor) -> Tensor:
+    """[..., T] → 1 at the chosen key of each query, [..., T, S]"""
+    keys = torch.arange(like.shape[-1], device=like.device)
+    return (keys == chosen[..., None]).to(like.dtype)
 
 
 def lean_energies(request: Request) -> Tensor:

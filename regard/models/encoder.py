@@ -37,7 +37,7 @@ class Recurrence(nn.Module):
         embedded = self.dropout(embedded)
         if not embedded.is_cuda:
             run = self._unrolled
-        elif lengths.is_cuda and self.never_waits(embedded.device):
+        elif lengths.is_cuda and self.never_waits(embedded.device) and embedded.dtype is not torch.float64:
             run = self._as_one
         else:
             run = self._packed

@@ -25,7 +25,8 @@ class Flat:
         if own == leading:
             return cls(folded, None)
         numbers = torch.arange(folded.shape[0], device=tensor.device).view(own)
-        return cls(folded, numbers.expand(leading).reshape(-1))
+        # Kernels on a GPU read it as it lies in memory, and of one row expanded there would be one number.
+        return cls(folded, numbers.expand(leading).reshape(-1).contiguous())
 
     def take(self, start: int, stop: int) -> Tensor:
         """Rows start … stop − 1 of the batch: [stop − start, *rest]."""

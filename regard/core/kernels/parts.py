@@ -83,6 +83,7 @@ def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: 
     return tuple(_part(term, queries, keys, position) for term in terms)
 
 
+@lru_cache(maxsize=256)
 def terms_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Term, ...]:
     """What has no stride together, then each stride without what came before."""
     reach = max(position + queries, keys)

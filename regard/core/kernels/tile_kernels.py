@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.core.kernels.flat import Flat, fold
-from regard.core.kernels.parts import Part, parts_of
+from regard.core.kernels.parts import Part, Term, parts_of, terms_of
 from regard.core.kernels.tile_access import Settings
 from regard.core.kernels.tile_attention import attend
 from regard.core.local import LocalPredictive
@@ -44,7 +44,7 @@ class Regrouped(Tiles):
         reason = super().refuse(request) or unregroupable(request)
         if reason is not None:
             return reason
-        several = len(_parts(request, regroup=True)) > 1
+        several = len(_terms(request)) > 1
         if several and not self.several:
             return "the pattern is a union"
         if self.several and not several:
@@ -75,7 +75,7 @@ def unsuited(request: Request) -> str | None:
 def unregroupable(request: Request) -> str | None:
     """Why positions cannot be regrouped into classes for this request."""
     assert isinstance(request.pattern, Pattern)
-    if all(part.step == 1 for part in _parts(request, regroup=True)):
+    if all(term.step == 1 for term in _terms(request)):
         return "the pattern has no stride"
     if request.bias is not None or request.allowed is not None:
         return "a bias or mask of pairs cannot be regrouped into classes"
@@ -86,7 +86,7 @@ def regroups(request: Request) -> bool:
     """Is the request's pattern computed in residue classes?"""
     if unregroupable(request) is not None:
         return False
-    return len(_parts(request, regroup=True)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
+    return len(_terms(request)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
 
 
 def solve(
@@ -144,6 +144,11 @@ def _heads_inside(query: Tensor) -> bool:
     Then the context should too: joining the heads copies nothing, and what is joined is what the backward pass keeps.
     """
     return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
+
+
+def _terms(request: Request) -> tuple[Term, ...]:
+    assert isinstance(request.pattern, Pattern)
+    return terms_of(request.pattern, request.queries, request.keys, request.position)
 
 
 def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:

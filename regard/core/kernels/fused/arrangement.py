@@ -39,9 +39,9 @@ class Arrangement:
     keys: int
     """how many there are"""
 
-    def query_order(self, states: Tensor) -> Tensor:
-        """[G, T, …] → [G, T', …]"""
-        return _sorted(states, self.step, self.offset)
+    def query_order(self, states: Tensor, fill: float = 0.0) -> Tensor:
+        """[G, T, …] → [G, T', …]; `fill` stands where there is no query."""
+        return _sorted(states, self.step, self.offset, fill)
 
     def key_order(self, states: Tensor) -> Tensor:
         """[G, S, …] → [G, S', …]"""
@@ -67,12 +67,15 @@ class Arrangement:
         return self.key_order(torch.arange(self.keys, device=device, dtype=torch.int32)[None])[0]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def arrangements_of(
     pattern: Pattern, queries: int, keys: int, position: int, regroup: bool = True
 ) -> tuple[Arrangement, ...]:
-    """One for each term of the pattern; without `regroup`, one that changes nothing."""
+    """One for each term of the pattern. One that changes nothing without `regroup`, or where there are fewer queries
+    than classes: bringing the keys in order would take longer than looking at all of them."""
     terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
+    if max(term.step for term in terms) > max(1, queries):
+        terms = (Term(pattern),)
     return tuple(_arranged(term, queries, keys, position) for term in terms)
 
 
@@ -97,13 +100,13 @@ def _arranged(term: Term, queries: int, keys: int, position: int) -> Arrangement
     return Arrangement(pattern, 0, term.step, offset, position, queries, keys)
 
 
-def _sorted(states: Tensor, step: int, offset: int) -> Tensor:
-    """[G, N, …] → [G, step · M, …]; 0 fills up the classes"""
+def _sorted(states: Tensor, step: int, offset: int, fill: float = 0.0) -> Tensor:
+    """[G, N, …] → [G, step · M, …]; `fill` fills up the classes"""
     if step == 1:
         return states
     rows, length, *rest = states.shape
     members = -(-(offset + length) // step)
-    filled = pad(states, [0, 0] * len(rest) + [offset, members * step - offset - length])
+    filled = pad(states, [0, 0] * len(rest) + [offset, members * step - offset - length], value=fill)
     return filled.view(rows, members, step, *rest).transpose(1, 2).reshape(rows, step * members, *rest)
 
 

@@ -63,7 +63,7 @@ class Blocks:
         return len(self.by_query.others)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def blocks_of(
     pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int, device: torch.device
 ) -> Blocks:

@@ -77,7 +77,7 @@ class Part:
     by_key: Jobs
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, where: torch.device) -> tuple[Part, Part | None]:
     """All queries without what makes some of them heavy; then those, if there are any, with all that they see."""
     heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
@@ -94,7 +94,8 @@ def _part(
 ) -> Part:
     blocks = blocks_of(pattern, places, keys, HEIGHT, WIDTH, where)
     masks, intervals = _masks(blocks.table)
-    return Part(rows, blocks, masks, intervals, jobs_of(blocks.by_query, where), jobs_of(blocks.by_key, where))
+    jobs = jobs_of(blocks.by_query, HEIGHT, len(places), where), jobs_of(blocks.by_key, WIDTH, keys, where)
+    return Part(rows, blocks, masks, intervals, *jobs)
 
 
 def _masks(table: Tensor) -> tuple[Tensor, bool]:
@@ -195,7 +196,9 @@ class _Back:
         return _Back(self.gradient[:, rows], self.lse[:, rows], self.delta[:, rows])
 
     def arranged(self, order: Arrangement) -> _Back:
-        return _Back(*(order.query_order(x) for x in (self.gradient, self.lse, self.delta)))
+        """Where there is no query, nobody looks."""
+        lse = order.query_order(self.lse, torch.inf)
+        return _Back(order.query_order(self.gradient), lse, order.query_order(self.delta))
 
     def without(self, rows: Tensor) -> _Back:
         """So that these queries look nowhere."""
@@ -237,13 +240,13 @@ class _Problem:
                 part_lse=part_lse,
                 **self._common(jobs, lists),
             )
-        for tile, first, last in jobs.cut:
-            at = slice(tile * HEIGHT, min((tile + 1) * HEIGHT, self.queries))
-            sums, some = part_lse[:, first:last], part_context[:, first:last]
-            total = torch.logsumexp(sums / LOG2, 1) * LOG2  # [G, HEIGHT]
-            share = torch.exp2(sums - total.masked_fill(total == -torch.inf, 0)[:, None])
-            mixed = (share[..., None] * some).sum(1)
-            context[:, at], lse[:, at] = (x[:, : at.stop - at.start] for x in (mixed.to(context.dtype), total))
+        if jobs.cut is not None:
+            sums = jobs.cut.pieces_of(part_lse, -torch.inf)  # [G, cut tiles, pieces, HEIGHT]
+            total = torch.logsumexp(sums / LOG2, 2) * LOG2
+            share = torch.exp2(sums - total.masked_fill(total == -torch.inf, 0)[:, :, None])
+            mixed = (share[..., None] * jobs.cut.pieces_of(part_context, 0.0)).sum(2)
+            jobs.cut.put(context, mixed)
+            jobs.cut.put(lse, total)
         return context, lse
 
     def query_gradient(self, back: _Back) -> Tensor:
@@ -258,7 +261,7 @@ class _Problem:
                 **vars(back),
                 **self._common(jobs, self.part.blocks.by_query),
             )
-        _together(result, parts, jobs, HEIGHT)
+        jobs.put_sums(result, parts)
         return result
 
     def key_gradient(self, back: _Back, apart: tuple[_Problem, _Back] | None = None) -> tuple[Tensor, Tensor]:
@@ -291,8 +294,8 @@ class _Problem:
                 **{f"heavy_{name}": tensor for name, tensor in vars(others_back).items()},
                 **self._common(jobs, self.part.blocks.by_key),
             )
-        _together(by_key, part_key, jobs, WIDTH)
-        _together(by_value, part_value, jobs, WIDTH)
+        jobs.put_sums(by_key, part_key)
+        jobs.put_sums(by_value, part_value)
         return by_key, by_value
 
     def _like(self, states: Tensor, *shape: int) -> Tensor:
@@ -346,10 +349,3 @@ class _Problem:
             "VALUES": power(self.values),
             "PRECISION": self.settings.precision,
         }
-
-
-def _together(result: Tensor, parts: Tensor, jobs: Jobs, size: int) -> None:
-    """The parts [G, parts, size, D] of tiles that were cut, summed up into the result [G, N, D]."""
-    for tile, first, last in jobs.cut:
-        at = slice(tile * size, min((tile + 1) * size, result.shape[1]))
-        result[:, at] = parts[:, first:last].sum(1)[:, : at.stop - at.start].to(result.dtype)

@@ -39,7 +39,7 @@ def encode_forward(
     [B, ways, H]; r, z, n and b_n are kept, [S, B, ways, 4H]."""
     row, way, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     place, before = _where(t, steps)
-    length = tl.load(lengths + row)
+    length = tl.minimum(tl.load(lengths + row), steps)
     there, real = i < hidden, place < length
     here = (place.to(tl.int64) * batch + row) * ways + way
     given = gates + here * 3 * hidden + i
@@ -75,7 +75,7 @@ def encode_backward(
     `behind` it ∂b, [S, B, ways, 3H], and in `through` [B, ways, H] ∂h but for what comes by b."""
     row, way, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     place, before = _where(t, steps)
-    length = tl.load(lengths + row)
+    length = tl.minimum(tl.load(lengths + row), steps)
     there = i < hidden
     here = (place.to(tl.int64) * batch + row) * ways + way
     of_row = (row * ways + way) * hidden + i

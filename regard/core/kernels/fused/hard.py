@@ -23,8 +23,8 @@ def choose(settings: Settings, query: Tensor, key: Tensor) -> Tensor:
     arrangements = arrangements_of(settings.pattern, query.shape[1], key.shape[1], settings.position)
     with on(query.device):
         found = [_term(settings, arranged, query, key) for arranged in arrangements]
-    best, chosen = (torch.stack(parts, 1) for parts in zip(*found, strict=True))
-    return (chosen[:, 0] if len(found) == 1 else _first_of_highest(best, chosen)).long()
+    best, chosen = (torch.stack(parts, -2) for parts in zip(*found, strict=True))
+    return _first_of_highest(best, chosen).long()
 
 
 def _term(settings: Settings, arranged: Arrangement, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,15 +62,15 @@ def _part(
             NOISE=noise is not None, VISIBLE=visible is not None, INTERVALS=part.intervals,
             HEIGHT=dot.HEIGHT, WIDTH=dot.WIDTH, FEATURES=power(features), PRECISION=settings.precision,
         )  # fmt: skip
-    for tile, first, last in jobs.cut:
-        at = slice(tile * dot.HEIGHT, min((tile + 1) * dot.HEIGHT, queries))
-        some = part_best[:, first:last, : at.stop - at.start], part_chosen[:, first:last, : at.stop - at.start]
-        best[:, at], chosen[:, at] = some[0].amax(1), _first_of_highest(*some)
+    if jobs.cut is not None:
+        some = jobs.cut.pieces_of(part_best, -torch.inf), jobs.cut.pieces_of(part_chosen, -1)
+        jobs.cut.put(best, some[0].amax(2))
+        jobs.cut.put(chosen, _first_of_highest(*some))
     return best, chosen
 
 
 def _first_of_highest(best: Tensor, chosen: Tensor) -> Tensor:
-    """[G, n, T] → [G, T]: of the n keys that of the highest energy, of equal ones the first; −1 where there is none"""
-    lower = (best < best.amax(1, keepdim=True)) | (chosen < 0)
-    first = chosen.masked_fill(lower, NOWHERE).amin(1)
+    """[…, n, T] → […, T]: of the n keys that of the highest energy, of equal ones the first; −1 where there is none"""
+    lower = (best < best.amax(-2, keepdim=True)) | (chosen < 0)
+    first = chosen.masked_fill(lower, NOWHERE).amin(-2)
     return first.masked_fill(first == NOWHERE, -1)

@@ -26,6 +26,7 @@ def _stretch(
         j = tl.load(key_places + columns, columns < keys, 2147483647)
         if NOISE:
             energies += gumbel(state, at, j, False)
+        energies = tl.where(energies == energies, energies, float("inf"))  # what is no number is chosen, and tells so
         energies = _seen(
             energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
         )

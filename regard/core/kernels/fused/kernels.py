@@ -36,7 +36,7 @@ class FusedAdditive:
             return reason
         if not isinstance(request.terms, AdditiveTerms):
             return f"{request.score.title} is not additive"
-        longest = max(request.queries, request.keys)
+        longest = max(request.queries, request.keys) * (3 if regroups(request) else 1)  # with what fills up classes
         return "its places have 32 bits" if longest * request.terms.query.shape[-1] >= 1 << 31 else None
 
     def run(self, request: Request) -> Result:
@@ -109,15 +109,15 @@ class FusedHard:
         query, key = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key))
         value = fold(request.value.detach(), leading)
         chosen = choose(settings, query.detach(), key.detach())
-        soft = None
-        if hard.surrogate is not None:
+        # The softmax behind the log-probability is the surrogate too, unless that has noise or a temperature.
+        apart = hard.surrogate is not None and (hard.sample or hard.temperature != 1)
+        soft, lse = attend(plain, query, key, value[..., :1] if apart or hard.surrogate is None else value)
+        if apart:
             share = 1 / hard.temperature
             some = None if settings.noise is None else replace(settings.noise, share=share)
-            soft, lse = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, value)
-        if hard.surrogate is None or hard.sample or hard.temperature != 1:
-            _, lse = attend(plain, query, key, value[..., :1])
-        soft = None if soft is None else soft.view(*leading, *soft.shape[1:])
-        return answer(request, chosen.view(*leading, request.queries), soft, lse.view(*leading, request.queries))
+            soft, _ = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, value)
+        taken = None if hard.surrogate is None else soft.view(*leading, *soft.shape[1:])
+        return answer(request, chosen.view(*leading, request.queries), taken, lse.view(*leading, request.queries))
 
 
 class Classes:

@@ -66,3 +66,41 @@ def test_hard_attention_as_the_reference(normalizer: Hard, pattern: str) -> None
     losses = [(each.context * given[0]).sum() + (each.log_probability * given[1]).sum() for each in (found, expected)]
     ours, theirs = (torch.autograd.grad(loss, states, retain_graph=True) for loss in losses)
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("given", [{"lengths": [30]}, {"lengths": 30}, {"allowed": torch.arange(40) != 7}])
+@pytest.mark.parametrize("kernel", [FusedDot(), FusedAdditive(), FusedHard()], ids=lambda kernel: kernel.name)
+def test_what_all_rows_share(kernel: FusedDot | FusedAdditive | FusedHard, given: dict[str, object]) -> None:
+    states = torch.randn(1, 8, 40, 16)
+    score = Additive(16, 16, hidden=12, heads=8) if isinstance(kernel, FusedAdditive) else "scaled_dot"
+    normalizer = Hard() if isinstance(kernel, FusedHard) else "softmax"
+    if "allowed" in given and not isinstance(kernel, FusedAdditive):
+        pytest.skip("it takes no mask of pairs")
+    asked = plan(
+        states, states, states, score=score, pattern=parse("window(3)"), normalizer=normalizer, **given
+    ).request  # type: ignore[arg-type]
+    torch.testing.assert_close(kernel.run(asked).context, reference(asked).context, atol=1e-5, rtol=1e-4)
+
+
+def test_places_without_a_query_are_seen_by_nobody() -> None:
+    """However cold: there noise alone would decide, and overflow."""
+    states = [torch.randn(4, 100, 16, requires_grad=True) for _ in range(3)]
+    asked = plan(*states, pattern=parse("strided(33)"), normalizer=Hard("gumbel", 0.05, sample=True)).request
+    found, expected = FusedHard().run(asked), reference(asked)
+    ours, theirs = (torch.autograd.grad(each.context.sum(), states, retain_graph=True) for each in (found, expected))
+    torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=1e-2)
+
+
+def test_one_query_and_a_stride() -> None:
+    query, keys = torch.randn(2, 1, 16), torch.randn(2, 50, 16)
+    asked = plan(query, keys, keys, pattern=parse("window(2) | strided(8)"), position=37).request
+    torch.testing.assert_close(FusedDot().run(asked).context, reference(asked).context, atol=1e-5, rtol=1e-4)
+
+
+def test_no_number_is_not_hidden() -> None:
+    query, key = torch.randn(1, 20, 16), torch.randn(1, 20, 16)
+    key[0, 5] = torch.nan
+    asked = plan(query, key, torch.randn(1, 20, 16), pattern=parse("window(3)"), normalizer=Hard("reinforce")).request
+    found, expected = FusedHard().run(asked), reference(asked)
+    torch.testing.assert_close(found.chosen, expected.chosen)
+    assert found.log_probability is not None and found.log_probability[0, 5].isnan()
