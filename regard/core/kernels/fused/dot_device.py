@@ -263,8 +263,7 @@ def key_gradient(
     state, j = _noise_of(states, key_places, row, columns, keys, NOISE)
     query += row * queries * features
     gradient += row * queries * values
-    lse += row * queries
-    delta += row * queries
+    lse, delta = lse + row * queries, delta + row * queries
     by_key = tl.zeros((WIDTH, FEATURES), tl.float32)
     by_value = tl.zeros((WIDTH, VALUES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
@@ -281,8 +280,7 @@ def key_gradient(
     if HEAVY:
         heavy_query += row * heavy_queries * features
         heavy_gradient += row * heavy_queries * values
-        heavy_lse += row * heavy_queries
-        heavy_delta += row * heavy_queries
+        heavy_lse, heavy_delta = heavy_lse + row * heavy_queries, heavy_delta + row * heavy_queries
         begin = tl.load(heavy_starts + tile)
         lead = tl.load(leads + job) != 0
         middle = tl.where(lead, tl.load(heavy_middles + tile), begin)
