@@ -161,7 +161,13 @@ class State:
             return None
         count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
         said = tuple(HeldMemory.of(each, count, self.position + steps) for each in self._said)
-        return Held(replace(self, said=said), count)
+        return Held(replace(self, said=said))
+
+    @property
+    def place(self) -> int | Tensor:
+        """Where the next token stands; of a held state only its device knows, [1]."""
+        said = self.said[0]
+        return said.count if isinstance(said, HeldMemory) else self.position
 
     @property
     def _said(self) -> list[MultiHeadMemory]:
@@ -175,8 +181,6 @@ class Held:
     """A state whose tensors keep their places."""
 
     state: State
-    count: Tensor
-    """int64 [1]: its position"""
 
     def hold(self, after: State, parents: Tensor) -> None:
         """What the state is after a step, of the hypotheses [B, k]."""
@@ -185,7 +189,8 @@ class Held:
             for each in self.state.said:
                 assert isinstance(each, HeldMemory)
                 each.reorder(rows)
-        self.count.add_(1)
+        assert isinstance(self.state.place, Tensor)  # which all layers share
+        self.state.place.add_(1)
 
     def released(self, steps: int) -> State:
         """As it is after so many steps, never changed again."""
@@ -326,11 +331,9 @@ class Transformer(nn.Module):
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
         """The last tokens [B, k] → (logits [B, k, V], weights [B, k, L, H, S], the next state)."""
         rows, position = tokens.numel(), state.position
-        held = state.said[0]
         said, seen = [], []
         with torch.autocast(tokens.device.type, enabled=False):  # what is narrow was made so at the start
-            place = held.count if isinstance(held, HeldMemory) else position
-            states = self.embedded(tokens.reshape(rows, 1), place)  # [B · k, 1, D]
+            states = self.embedded(tokens.reshape(rows, 1), state.place)  # [B · k, 1, D]
             bias = _alibi(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
             for block, before, source in zip(state.steps.blocks, state.said, state.memory, strict=True):
                 states, longer, weights = block(states, before, source, tokens.shape[1], position, bias)

@@ -147,7 +147,7 @@ class _Beam:
     # Steps
 
     def step(self) -> None:
-        """One, after which sentences that are done are left behind."""
+        """One; sentences that are done by then are left behind first."""
         self._leave_behind()
         logits, weights, state = self._model.step(self._state, self._tokens)
         told, (parents, self._tokens, self._scores) = self._chosen(logits, weights, self._scores)

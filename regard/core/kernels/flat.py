@@ -28,6 +28,10 @@ class Flat:
         # Kernels on a GPU read it as it lies in memory, and of one row expanded there would be one number.
         return cls(folded, numbers.expand(leading).reshape(-1).contiguous())
 
+    def numbers(self, count: int) -> Tensor:
+        """int64 [G] of `count` rows: which row of the tensor each is"""
+        return torch.arange(count, device=self.tensor.device) if self.index is None else self.index
+
     def take(self, start: int, stop: int) -> Tensor:
         """Rows start … stop − 1 of the batch: [stop − start, *rest]."""
         return self.tensor[start:stop] if self.index is None else self.tensor[self.index[start:stop]]

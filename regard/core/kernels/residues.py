@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 
-def regroup(states: Tensor, step: int, offset: int) -> Tensor:
-    """[G, N, D] → [step, G, M, D]; the first state is at position `offset`, and 0 fills up the classes."""
+def regroup(states: Tensor, step: int, offset: int, fill: float = 0.0) -> Tensor:
+    """[G, N, D] → [step, G, M, D]; the first state is at position `offset`, and `fill` fills up the classes."""
     batch, length, dim = states.shape
     members = -(-(offset + length) // step)
     behind = members * step - offset - length
-    filled = pad(states, (0, 0, offset, behind)) if offset or behind else states
+    filled = pad(states, (0, 0, offset, behind), value=fill) if offset or behind else states
     return filled.reshape(batch, members, step, dim).permute(2, 0, 1, 3)
 
 

@@ -229,8 +229,7 @@ class _Problem:
         """(what it says, the row of it for each row of the batch); anything where nothing is given"""
         if given is None:
             return self.query, self.query
-        rows = torch.arange(self.rows, device=self.query.device) if given.index is None else given.index
-        return given.tensor.to(torch.uint8), rows
+        return given.tensor.to(torch.uint8), given.numbers(self.rows)
 
     def _energy_gradient(self, piece: _Piece, given: _Given, energies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(∂e [G, n, HEIGHT, WIDTH], the same [G, n, WIDTH, HEIGHT], weights [G, n, HEIGHT, WIDTH])"""

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from regard.core import spans as runs
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.parts import Term, columns_of, terms_of
+from regard.core.kernels.residues import regroup, ungroup
 from regard.core.patterns import Pattern
 from regard.core.spans import Span, Spans
 
@@ -28,20 +29,26 @@ class Arrangement:
 
     pattern: Pattern
     """of places in that order"""
-    position: int
-    """of the first query, in that order"""
     step: int
-    offset: int
-    """what the first class lacks in front of the first query"""
     first: int
-    """where the queries begin, in positions"""
+    """the position of the first query"""
     queries: int
     keys: int
     """how many there are"""
 
+    @property
+    def position(self) -> int:
+        """Of the first query, in that order."""
+        return self.first if self.step == 1 else 0
+
+    @property
+    def _offset(self) -> int:
+        """What the first query's class lacks in front of it, as do those before."""
+        return self.first % self.step
+
     def query_order(self, states: Tensor, fill: float = 0.0) -> Tensor:
         """[G, T, …] → [G, T', …]; `fill` stands where there is no query."""
-        return _sorted(states, self.step, self.offset, fill)
+        return _sorted(states, self.step, self._offset, fill)
 
     def key_order(self, states: Tensor) -> Tensor:
         """[G, S, …] → [G, S', …]"""
@@ -52,7 +59,7 @@ class Arrangement:
 
     def as_queries(self, states: Tensor) -> Tensor:
         """[G, T', …] → [G, T, …]"""
-        return _unsorted(states, self.step, self.offset, self.queries)
+        return _unsorted(states, self.step, self._offset, self.queries)
 
     def as_keys(self, states: Tensor) -> Tensor:
         """[G, S', …] → [G, S, …]"""
@@ -93,11 +100,10 @@ def merged(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
 
 def _arranged(term: Term, queries: int, keys: int, position: int) -> Arrangement:
     if term.step == 1:
-        return Arrangement(term.pattern, position, 1, 0, position, queries, keys)
-    offset = position % term.step
-    members = -(-(offset + queries) // term.step), -(-keys // term.step)
+        return Arrangement(term.pattern, 1, position, queries, keys)
+    members = -(-(position % term.step + queries) // term.step), -(-keys // term.step)
     pattern = ByClass(term, keys, position // term.step, *members)
-    return Arrangement(pattern, 0, term.step, offset, position, queries, keys)
+    return Arrangement(pattern, term.step, position, queries, keys)
 
 
 def _sorted(states: Tensor, step: int, offset: int, fill: float = 0.0) -> Tensor:
@@ -105,17 +111,16 @@ def _sorted(states: Tensor, step: int, offset: int, fill: float = 0.0) -> Tensor
     if step == 1:
         return states
     rows, length, *rest = states.shape
-    members = -(-(offset + length) // step)
-    filled = pad(states, [0, 0] * len(rest) + [offset, members * step - offset - length], value=fill)
-    return filled.view(rows, members, step, *rest).transpose(1, 2).reshape(rows, step * members, *rest)
+    classes = regroup(states.reshape(rows, length, prod(rest)), step, offset, fill)  # [step, G, M, D]
+    return classes.transpose(0, 1).reshape(rows, step * classes.shape[2], *rest)
 
 
 def _unsorted(states: Tensor, step: int, offset: int, length: int) -> Tensor:
     if step == 1:
         return states
     rows, size, *rest = states.shape
-    filled = states.view(rows, step, size // step, *rest).transpose(1, 2).reshape(rows, size, *rest)
-    return filled[:, offset : offset + length].contiguous()
+    classes = states.view(rows, step, size // step, prod(rest)).transpose(0, 1)
+    return ungroup(classes, length, offset).reshape(rows, length, *rest).contiguous()
 
 
 @dataclass(frozen=True, repr=False)

@@ -318,8 +318,7 @@ class _Problem:
         visible = self.settings.visible
         shown = rows = jobs.tiles  # anything, where nothing is hidden
         if visible is not None:
-            shown = visible.tensor.to(torch.uint8)
-            rows = torch.arange(self.rows, device=shown.device) if visible.index is None else visible.index
+            shown, rows = visible.tensor.to(torch.uint8), visible.numbers(self.rows)
         return {
             **self.noise,
             "query": self.query,

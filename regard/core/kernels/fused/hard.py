@@ -51,8 +51,7 @@ def _part(
     visible, noise = settings.visible, settings.noise
     shown = rows = jobs.tiles  # anything, where nothing is hidden
     if visible is not None:
-        shown = visible.tensor.to(torch.uint8)
-        rows = torch.arange(count, device=query.device) if visible.index is None else visible.index
+        shown, rows = visible.tensor.to(torch.uint8), visible.numbers(count)
     if jobs.count and count:
         device.choose[(jobs.count, count)](
             query, key, best, chosen, part_best, part_chosen, shown, rows,
