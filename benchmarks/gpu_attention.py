@@ -28,14 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_timing import Look, apart, both_ways, peak, timed
+from gpu_timing import Look, apart, both_ways, introduced, peak, timed
 from spin_device import spin
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-import regard
 from regard import Additive, Dilated, Full, Hard, Pattern, Strided, Window, attention, bigbird, longformer, plan
 from regard.core.reference import reference
 
@@ -361,7 +360,7 @@ def main() -> None:
     reader.add_argument("--runs", type=int, default=20)
     reader.add_argument("--json", type=Path)
     arguments = reader.parse_args()
-    print(f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
+    print(introduced(), flush=True)
     lines: list[Line] = []
     for work in arguments.only:
         others = {"roofs": roofs, "additive": additive, "long additive": long_additive, "hard": hard}

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_timing import apart, both_ways, timed
+from gpu_timing import apart, both_ways, introduced, timed
 from torch import Tensor
 
-import regard
 from regard import Causal, Full, Pattern, Window, plan
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.fused.kernels import FusedDot
@@ -84,7 +83,7 @@ def main() -> None:
     reader.add_argument("--runs", type=int, default=10)
     reader.add_argument("--json", type=Path)
     arguments = reader.parse_args()
-    print(f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
+    print(introduced(), flush=True)
     rows = []
     for name in PATTERNS:
         for size in SIZES:

@@ -9,11 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import regard
+
 Run = Callable[[], Any]
 Look = Callable[..., Tensor]
 
 BUSY = 20_000_000
 """clocks for which the device has something to do while Python asks for more: about 10 ms"""
+
+
+def introduced() -> str:
+    """What is measured, and on what; there is nothing to measure without a GPU."""
+    if not torch.cuda.is_available():
+        raise SystemExit("this measures on an NVIDIA GPU; torch finds none here")
+    return f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}"
 
 
 def timed(sides: dict[str, Run], runs: int) -> dict[str, float]:

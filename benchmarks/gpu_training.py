@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from gpu_timing import introduced
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -276,7 +277,7 @@ def main() -> None:
     reader.add_argument("--out", type=Path, help="where the trained model is kept; otherwise it is not")
     reader.add_argument("--json", type=Path)
     arguments = reader.parse_args()
-    print(f"regard {regard.__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
+    print(introduced(), flush=True)
     works = {"step": lambda given: step(given.rounds), "train": train, "translate": translate}
     found = works[arguments.work](arguments)
     if arguments.json is not None:
