@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_crossovers.py [--runs 10] [--json FILE]
 
-16,384 positions in rows of 128 to 8,192, 8 heads of 64 features, bf16, forward + backward. Contexts and gradients of
+16,384 positions in rows of 32 to 8,192, 8 heads of 64 features, bf16, forward + backward. Contexts and gradients of
 both must agree first. Times as in gpu_attention.py; the kernel that `plan` chooses stands beside them.
 """
 
@@ -24,7 +24,7 @@ from regard.core.kernels.fused.kernels import FusedDot
 from regard.core.kernels.kernel import Kernel
 
 POSITIONS, HEADS, FEATURES = 16384, 8, 64
-SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)
+SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 PATTERNS: dict[str, tuple[Pattern, bool]] = {
     "full, padded": (Full(), True),
     "causal, padded": (Causal(), True),

@@ -56,7 +56,9 @@ def peak(run: Run) -> int:
 
 
 def apart(found: list[Tensor], right: list[Tensor], names: tuple[str, ...]) -> dict[str, float]:
-    return {name: float((x.double() - y).norm() / y.norm()) for name, x, y in zip(names, found, right, strict=True)}
+    return {
+        name: float((x.detach().double() - y).norm() / y.norm()) for name, x, y in zip(names, found, right, strict=True)
+    }
 
 
 def both_ways(look: Look, inputs: list[Tensor], given: Tensor) -> Callable[[], list[Tensor]]:

@@ -28,7 +28,7 @@ def regard(
     *arguments: str | Path, stdin: bytes | None = None, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "regard.cli", *map(str, arguments)],
+        [sys.executable, "-m", "regard", *map(str, arguments)],
         capture_output=True,
         input=stdin if stdin is not None else b"",
         timeout=120,
@@ -193,7 +193,7 @@ def test_a_mistake_in_train_is_one_line(
 
 def interrupted(arguments: list[Any], out: Path, validations: int = 2) -> tuple[int, str]:
     run = subprocess.Popen(
-        [sys.executable, "-m", "regard.cli", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "regard", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     log = out / "log.jsonl"
     began = time.monotonic()

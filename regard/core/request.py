@@ -157,7 +157,13 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     # On other devices the check would wait for the device; there, lengths out of range act as 0 or as the whole row.
     if given.device.type == "cpu" and given.numel() and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
-    return given.to(device, torch.int64).view((*given.shape, *[1] * (len(leading) - given.dim())))
+    return _sent(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
+
+
+def _sent(lengths: Tensor, device: torch.device) -> Tensor:
+    """int64 on the device, without waiting for what it is doing. Memory that may be paged is copied before the call
+    comes back; pinned memory is read later, when its owner may have changed it."""
+    return lengths.to(device, torch.int64, non_blocking=lengths.device.type == "cpu" and not lengths.is_pinned())
 
 
 def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[Tensor | None, Tensor | None]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.kernels.flat import fold
 from regard.core.kernels.scan import best_energy
 from regard.core.kernels.tile_kernels import prepare, solve, unregroupable, unsuited
 from regard.core.normalizers import Hard, Softmax
@@ -62,11 +61,10 @@ def _at(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
     """states [..., S, D] at the chosen keys [..., T] → [..., T, D], 0 where nothing was chosen."""
     if not request.keys:
         return states.new_zeros(*chosen.shape, states.shape[-1])
-    folded = fold(states, request.leading)
-    index = chosen.reshape(folded.shape[0], request.queries)
-    batch = torch.arange(folded.shape[0], device=states.device)[:, None]
+    states = states.expand(*request.leading, *states.shape[-2:])
+    index = chosen.clamp(min=0)[..., None].expand(*chosen.shape, states.shape[-1])
     # Wide, because the gradient of a key that many choose is summed up in the dtype of what they chose from.
-    found = wide(folded)[batch, index.clamp(min=0)].to(states.dtype).view(*chosen.shape, states.shape[-1])
+    found = wide(states).gather(-2, index).to(states.dtype)
     return found.masked_fill((chosen < 0)[..., None], 0)
 
 

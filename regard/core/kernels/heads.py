@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,7 +34,8 @@ class Heads:
 
 def join(results: list[Result], heads: list[list[int]]) -> Result:
     """The results of groups of heads side by side, in the order of the heads. Weights are not joined."""
-    order = torch.tensor([head for group in heads for head in group]).argsort().to(results[0].context.device)
+    found = [head for group in heads for head in group]
+    order = _numbers(tuple(np.argsort(found).tolist()), results[0].context.device)
     tops = [result.top for result in results if result.top is not None]
     context = _join([result.context for result in results], order, 2)
     assert context is not None
@@ -62,7 +65,7 @@ def by_pattern(request: Request) -> list[tuple[list[int], Request]]:
 
 
 def _of_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
-    index = torch.tensor(heads, device=request.query.device)
+    index = _numbers(tuple(heads), request.query.device)
     terms = request.terms
     assert terms is not None
     count = len(request.rows.shape)
@@ -103,6 +106,12 @@ def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor |
         return None
     joined = torch.cat([piece for piece in pieces if piece is not None], dim=-1 - trailing)
     return joined.index_select(joined.dim() - 1 - trailing, order)
+
+
+@lru_cache(maxsize=256)
+def _numbers(heads: tuple[int, ...], device: torch.device) -> Tensor:
+    """Made once: to send them, Python would wait for a GPU."""
+    return torch.tensor(heads, device=device)
 
 
 class _Given(Score):

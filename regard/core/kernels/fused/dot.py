@@ -94,7 +94,7 @@ def _part(
 ) -> Part:
     blocks = blocks_of(pattern, places, keys, HEIGHT, WIDTH, where)
     masks, intervals = _masks(blocks.table)
-    jobs = jobs_of(blocks.by_query, HEIGHT, len(places), where), jobs_of(blocks.by_key, WIDTH, keys, where)
+    jobs = jobs_of(blocks.by_query, HEIGHT, where), jobs_of(blocks.by_key, WIDTH, where)
     return Part(rows, blocks, masks, intervals, *jobs)
 
 
@@ -240,13 +240,8 @@ class _Problem:
                 part_lse=part_lse,
                 **self._common(jobs, lists),
             )
-        if jobs.cut is not None:
-            sums = jobs.cut.pieces_of(part_lse, -torch.inf)  # [G, cut tiles, pieces, HEIGHT]
-            total = torch.logsumexp(sums / LOG2, 2) * LOG2
-            share = torch.exp2(sums - total.masked_fill(total == -torch.inf, 0)[:, :, None])
-            mixed = (share[..., None] * jobs.cut.pieces_of(part_context, 0.0)).sum(2)
-            jobs.cut.put(context, mixed)
-            jobs.cut.put(lse, total)
+            if jobs.cut is not None:
+                jobs.cut.mix(part_context, part_lse, context, lse)
         return context, lse
 
     def query_gradient(self, back: _Back) -> Tensor:
@@ -261,7 +256,8 @@ class _Problem:
                 **vars(back),
                 **self._common(jobs, self.part.blocks.by_query),
             )
-        jobs.put_sums(result, parts)
+            if jobs.cut is not None:
+                jobs.cut.add(parts, result)
         return result
 
     def key_gradient(self, back: _Back, apart: tuple[_Problem, _Back] | None = None) -> tuple[Tensor, Tensor]:
@@ -294,8 +290,9 @@ class _Problem:
                 **{f"heavy_{name}": tensor for name, tensor in vars(others_back).items()},
                 **self._common(jobs, self.part.blocks.by_key),
             )
-        jobs.put_sums(by_key, part_key)
-        jobs.put_sums(by_value, part_value)
+            if jobs.cut is not None:
+                jobs.cut.add(part_key, by_key)
+                jobs.cut.add(part_value, by_value)
         return by_key, by_value
 
     def _like(self, states: Tensor, *shape: int) -> Tensor:

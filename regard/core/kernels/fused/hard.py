@@ -61,10 +61,8 @@ def _part(
             NOISE=noise is not None, VISIBLE=visible is not None, INTERVALS=part.intervals,
             HEIGHT=dot.HEIGHT, WIDTH=dot.WIDTH, FEATURES=power(features), PRECISION=settings.precision,
         )  # fmt: skip
-    if jobs.cut is not None:
-        some = jobs.cut.pieces_of(part_best, -torch.inf), jobs.cut.pieces_of(part_chosen, -1)
-        jobs.cut.put(best, some[0].amax(2))
-        jobs.cut.put(chosen, _first_of_highest(*some))
+        if jobs.cut is not None:
+            jobs.cut.choose(part_best, part_chosen, best, chosen)
     return best, chosen
 
 

@@ -1,13 +1,10 @@
 """Lists of blocks against the pattern's own mask."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
 
 from regard.core.kernels.fused.blocks import ALL, Blocks, Lists, blocks_of
-from regard.core.kernels.fused.jobs import jobs_of
 from regard.core.pattern_text import parse
 
 CPU = torch.device("cpu")
@@ -71,41 +68,3 @@ def test_nothing_to_look_at() -> None:
     blocks = blocks_of(parse("full"), range(0), 0, 8, 16, CPU)
     assert blocks.count == 0
     assert blocks.by_query.tiles == blocks.by_key.tiles == 0
-    assert jobs_of(blocks.by_query, 8, 0, CPU).count == 0
-
-
-def test_long_lists_are_cut_and_nothing_is_lost() -> None:
-    blocks = blocks_of(parse("window(4) | global(0)"), range(4000), 4000, 8, 8, CPU)
-    jobs = jobs_of(blocks.by_query, 8, 4000, CPU)
-    assert jobs.cut is not None and jobs.cut.places.tolist() == list(range(8))
-    done = [[] for _ in range(blocks.by_query.tiles)]  # type: list[list[int]]
-    for tile, begin, middle, end, slot in zip(
-        *(x.tolist() for x in (jobs.tiles, jobs.begins, jobs.middles, jobs.ends, jobs.slots)), strict=True
-    ):
-        done[tile] += range(begin, end)
-        assert begin <= middle <= end
-        assert all((int(blocks.by_query.masks[entry]) == ALL) == (entry < middle) for entry in range(begin, end))
-        assert (slot < 0) == (tile != 0)
-    starts = blocks.by_query.starts.tolist()
-    assert [sorted(some) for some in done] == [list(range(a, b)) for a, b in pairwise(starts)]
-    assert jobs.parts == jobs.cut.pieces.numel() > 1 and jobs.cut.real.all()
-
-
-@pytest.mark.parametrize("pattern", ["full", "causal", "window(600)"])
-def test_lists_of_like_length_are_not_cut(pattern: str) -> None:
-    blocks = blocks_of(parse(pattern), range(1024), 1024, 8, 8, CPU)
-    assert jobs_of(blocks.by_query, 8, 1024, CPU).cut is None
-
-
-def test_pieces_of_unlike_tiles_are_put_together() -> None:
-    lists = blocks_of(parse("window(4) | global(0, 2000)"), range(3996), 3996, 8, 8, CPU).by_key
-    jobs = jobs_of(lists, 8, 3996, CPU)
-    assert jobs.cut is not None
-    parts = torch.randn(2, jobs.parts, 8, 3)
-    result = torch.zeros(2, 3996, 3)
-    jobs.put_sums(result, parts)
-    expected = torch.zeros_like(result)
-    for tile, slot in zip(jobs.tiles.tolist(), jobs.slots.tolist(), strict=True):
-        if slot >= 0:
-            expected[:, tile * 8 : tile * 8 + 8] += parts[:, slot]
-    torch.testing.assert_close(result, expected)
