@@ -325,7 +325,7 @@ def test_a_mistake_in_translate_is_one_line(
 
 
 def test_an_argument_that_is_no_utf_8_is_one_line_or_an_answer(files: Path) -> None:
-    command = [sys.executable.encode(), b"-m", b"regard.cli", b"translate", os.fsencode(files / "model"), b"a \xff b"]
+    command = [sys.executable.encode(), b"-m", b"regard", b"translate", os.fsencode(files / "model"), b"a \xff b"]
     done = subprocess.run(command, capture_output=True, timeout=60)
     assert b"Traceback" not in done.stderr
     assert done.returncode == 0 or (done.returncode == 2 and done.stderr.startswith(b"regard: "))
@@ -340,7 +340,7 @@ def test_an_output_file_that_fails_keeps_the_old_one(files: Path, tmp_path: Path
 
 
 def test_a_reader_that_goes_away_is_no_traceback(files: Path) -> None:
-    command = f"yes 'The boy sees a mango.' | head -2000 | {sys.executable} -m regard.cli translate {files / 'model'}"
+    command = f"yes 'The boy sees a mango.' | head -2000 | {sys.executable} -m regard translate {files / 'model'}"
     done = subprocess.run(["bash", "-c", f"{command} --beam 1 | head -1"], capture_output=True, timeout=120)
     assert done.stdout.count(b"\n") == 1 and b"Traceback" not in done.stderr and b"Exception" not in done.stderr
 

@@ -21,7 +21,7 @@ SETTINGS = toy.TINY | {"training.epochs": 30, "training.validations": 40, "train
 def start(data: Path, out: Path) -> subprocess.Popen[str]:
     settings = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
     fixed = ["--resume", "--device", "cpu", "--threads", "1", "--quiet"]
-    command = [sys.executable, "-m", "regard.cli", "train", str(data), "--out", str(out), *fixed, *settings]
+    command = [sys.executable, "-m", "regard", "train", str(data), "--out", str(out), *fixed, *settings]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

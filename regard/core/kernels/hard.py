@@ -3,12 +3,14 @@
 The choice is a scan for the largest (perturbed) energy, the context is the chosen value. What the estimators need
 beside it is a softmax, which the tiles compute:
 
-- the surrogate's gradient: soft − soft.detach() is 0 forward and the softmax's gradient backward. The soft context is
+- the surrogate's gradient: what flows back to the context flows back to the softmax's context too. The soft context is
   taken of detached values, because the gradient of a value is that of the hard weights.
 - log_probability = energy of the chosen key − lse.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -42,19 +44,35 @@ class HardChoice:
             soft, _ = solve(request, hard.surrogate, request.value.detach(), gumbel=hard.sample, regroup=regroup)
         _, lse = solve(request, Softmax(), request.value[..., :1].detach(), regroup=regroup)
         assert lse is not None
-        return answer(request, chosen, soft, lse)
+        return answer(chosen, *taken(request, chosen), soft, lse)
 
 
-def answer(request: Request, chosen: Tensor, soft: Tensor | None, lse: Tensor) -> Result:
-    """From the chosen keys [..., T], the context of the surrogate, if there is one, and lse [..., T] of the softmax."""
-    context = _at(request, request.value, chosen)
+def taken(request: Request, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """Of the chosen keys [..., T]: (values [..., T, D], energies [..., T])"""
+    return _at(request, request.value, chosen), _energy_at(request, chosen)
+
+
+def answer(chosen: Tensor, context: Tensor, energy: Tensor, soft: Tensor | None, lse: Tensor) -> Result:
+    """From the chosen keys [..., T], their values and energies, the context of the surrogate, if there is one, and lse
+    [..., T] of the softmax."""
     if soft is not None:
-        context = context + (soft - soft.detach())
+        context = _Through.apply(context, soft)  # type: ignore[no-untyped-call]
     nothing = chosen < 0
-    energy = _energy_at(request, chosen)
     # At a probability of 1 rounding could leave the difference a little above 0.
     log_probability = (energy - lse.masked_fill(nothing, 0)).clamp(max=0).masked_fill(nothing, 0)
     return Result(context, chosen=chosen, log_probability=log_probability)
+
+
+class _Through(torch.autograd.Function):
+    """hard + (soft − soft.detach()) without computing it: what flows back to the one flows back to the other."""
+
+    @staticmethod
+    def forward(ctx: Any, hard: Tensor, soft: Tensor) -> Tensor:
+        return hard.view_as(hard)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return gradient, gradient
 
 
 def _at(request: Request, states: Tensor, chosen: Tensor) -> Tensor:

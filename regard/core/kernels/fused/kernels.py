@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.fused.arrangement import arrangements_of, merged
-from regard.core.kernels.hard import answer
+from regard.core.kernels.hard import answer, taken
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.tile_kernels import regroups, unsuited
 from regard.core.normalizers import Hard, Softmax
@@ -96,6 +96,7 @@ class FusedHard:
 
     def run(self, request: Request) -> Result:
         from regard.core import noise
+        from regard.core.kernels.fused.chosen import take
         from regard.core.kernels.fused.dot import Noise, Settings, attend
         from regard.core.kernels.fused.hard import choose
 
@@ -107,17 +108,24 @@ class FusedHard:
         if hard.sample:
             settings = replace(plain, noise=Noise(noise.mixed_in(request.noise_seed, request.rows.flatten())))
         query, key = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key))
-        value = fold(request.value.detach(), leading)
+        value = fold(request.value, leading)
         chosen = choose(settings, query.detach(), key.detach())
         # The softmax behind the log-probability is the surrogate too, unless that has noise or a temperature.
         apart = hard.surrogate is not None and (hard.sample or hard.temperature != 1)
-        soft, lse = attend(plain, query, key, value[..., :1] if apart or hard.surrogate is None else value)
+        fixed = value.detach()  # its gradient is that of the hard weights
+        soft, lse = attend(plain, query, key, fixed[..., :1] if apart or hard.surrogate is None else fixed)
         if apart:
             share = 1 / hard.temperature
             some = None if settings.noise is None else replace(settings.noise, share=share)
-            soft, _ = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, value)
-        taken = None if hard.surrogate is None else soft.view(*leading, *soft.shape[1:])
-        return answer(request, chosen.view(*leading, request.queries), taken, lse.view(*leading, request.queries))
+            soft, _ = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, fixed)
+        shape = (*leading, request.queries)
+        surrogate = None if hard.surrogate is None else soft.view(*shape, value.shape[-1])
+        if torch.are_deterministic_algorithms_enabled():
+            context, energy = taken(request, chosen.view(shape))
+        else:
+            context, energy = take(query, key, value, chosen, terms.scale)
+        context = context.view(*shape, value.shape[-1])
+        return answer(chosen.view(shape), context, energy.view(shape), surrogate, lse.view(shape))
 
 
 class Classes:
