@@ -190,8 +190,7 @@ class Recurrent(nn.Module):
         return plain and kind == ("gru", "luong", "additive", "softmax", "full")
 
     def _runs_as_one(self, states: Tensor) -> bool:
-        narrow = torch.is_autocast_enabled(states.device.type) or states.dtype is not torch.float32
-        return self._usual and not narrow and without_kernels(states.device) is None
+        return self._usual and states.dtype is torch.float32 and without_kernels(states.device) is None
 
     def _as_one(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
         score = self.attend.score
@@ -199,7 +198,7 @@ class Recurrent(nn.Module):
         weight, bias = weights_of(self.recurrence, "ih", 0)
         by_word, by_feed = weight.split([self.options.embedding, self.combine.out_features], 1)
         by_state, state_bias = weights_of(self.recurrence, "hh", 0)
-        gates = linear(self.dropout(self.embedding(target)).transpose(0, 1), by_word, bias)  # [T, B, 3H]
+        gates = wide(linear(self.dropout(self.embedding(target)).transpose(0, 1), by_word, bias))  # [T, B, 3H]
         lengths = memory.lengths
         if lengths is None:
             lengths = torch.full((len(target),), memory.keys, device=target.device)
@@ -212,7 +211,7 @@ class Recurrent(nn.Module):
             self.combine.weight,
             self.combine.bias,
         )
-        outputs, seen = decode(gates, hidden, memory.key, memory.value, lengths, LoopWeights(*shared))
+        outputs, seen = decode(gates, hidden, wide(memory.key), wide(memory.value), lengths, LoopWeights(*shared))
         return Decoded(self.dropout(outputs.transpose(0, 1)), seen.transpose(0, 1) if weights else None)
 
     def _step_by_step(

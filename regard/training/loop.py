@@ -78,10 +78,10 @@ class Loop:
         """after which update, and when, the clock was read last; nothing but updates happened since"""
 
     def _updating(self) -> Update | RecordedUpdate:
-        device, precision = self.machine.device, self.machine.precision
-        update = Update(self.task, device, precision)
-        # Under autocast, and without kernels of our own, a recurrent decoder asks the device between its steps.
-        ready = precision != "bf16" and without_kernels(device) is None
+        device = self.machine.device
+        update = Update(self.task, device, self.machine.precision)
+        # Without kernels of our own, a recurrent decoder asks the device between its steps.
+        ready = without_kernels(device) is None
         return RecordedUpdate(update) if ready and self.task.recorded(device) else update
 
     # What is kept

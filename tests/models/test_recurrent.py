@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from regard.models import recurrent
 from regard.models.recurrent import Recurrent, RecurrentOptions
 from tests.models.plain import VOCABULARY, Data, data, options, spread, translated
 
@@ -253,3 +254,23 @@ def test_bfloat16_autocast_stays_near(order: str) -> None:
     assert all(
         p.grad is None or (torch.isfinite(p.grad).all() and p.grad.dtype == torch.float32) for p in model.parameters()
     )
+
+
+@pytest.mark.parametrize(("narrow", "near"), [(False, 1e-5), (True, 3e-2)], ids=["fp32", "bf16"])
+def test_all_steps_as_one_function_are_the_steps(monkeypatch: pytest.MonkeyPatch, narrow: bool, near: float) -> None:
+    """What a GPU runs, in Triton's interpreter; in bfloat16 the steps themselves stay in float32."""
+    pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
+    torch.manual_seed(0)
+    model = Recurrent(RecurrentOptions(embedding=8, encoder=6, decoder=12, attention=10, dropout=0), 9, 11)
+    source, lengths = torch.tensor([[5, 6, 7, 2], [4, 2, 0, 0]]), torch.tensor([4, 2])
+    target = torch.tensor([[1, 4, 5], [1, 7, 8]])
+    results = []
+    for reason in ("not on a GPU", None):
+        monkeypatch.setattr(recurrent, "without_kernels", lambda _, reason=reason: reason)
+        with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+            found = model(source, lengths, target, weights=True)
+            loss = (model.logits(found.output).float() ** 2).mean()
+        assert found.weights is not None
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        results.append([x.float() for x in (found.output, found.weights, *gradients)])
+    torch.testing.assert_close(*results, atol=near, rtol=near)

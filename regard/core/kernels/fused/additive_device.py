@@ -20,8 +20,14 @@ import triton.language as tl
 
 from regard.core.kernels.fused.tanh import NEAR, exponential, reciprocal, tanh
 
+LENGTHS = ["size", "queries", "keys", "query_tiles", "key_tiles", "blocks", "chunk", "allowed_batch", "allowed_row"]
+LENGTHS += ["own_size", "other_size", "own_tiles", "other_tiles"]
+"""what changes from call to call: kernels are compiled once for all of them"""
+REACHES = ["reach", "query_reach", "key_reach", "own_reach", "other_reach"]
+"""two of which share an allocation, in which the second begins anywhere"""
 
-@triton.jit
+
+@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
 def lay_out(states, laid, reach, size, hidden, laid_hidden, TILE: tl.constexpr, FEATURES: tl.constexpr):
     """states [G, N, H] → e^{2x} hidden-first, filled up with ones, int64 [G, ⌈H / 2⌉, tiles · TILE] of two float32;
     and the largest |x| of each tile, [G, tiles]. A program has a tile and FEATURES of the int64."""
@@ -85,7 +91,7 @@ def _far_sum(
     return total
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
 def energies(
     query, key, vector, raw_query, raw_key, raw_vector, query_reach, key_reach, result,
     owners, others, masks, numbers, table, visible, allowed, visible_rows, allowed_rows,
@@ -132,7 +138,7 @@ def energies(
     tl.store(result + (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH + inside, found)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def log_sum(
     energies, lse, starts, numbers, first_row, queries, blocks,
     PARTS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
@@ -179,7 +185,7 @@ def _narrow_product(a, b, total, ASM: tl.constexpr):
         return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision="ieee")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def weighted_sum(
     energies, value, lse, context, starts, others, numbers, first_row, queries, keys, features, blocks,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr,
@@ -204,7 +210,7 @@ def weighted_sum(
     tl.store(into, mixed.to(context.dtype.element_ty), (rows < queries)[:, None] & (d < features)[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def energy_gradient(
     energies, value, gradient, lse, delta, slopes, across, weights_into, owners, others, numbers,
     first_row, queries, keys, features, blocks,
@@ -235,7 +241,7 @@ def energy_gradient(
     tl.store(across + block + turned, tl.trans(found))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def value_gradient(
     weights, gradient, result, key_starts, block_queries, block_numbers, first_row, queries, keys, features, blocks,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr,
@@ -270,7 +276,7 @@ def _put(base, found, places, features, size, hidden):
     tl.store(base + places[:, None] * hidden + features[None, :], found.to(base.dtype.element_ty), there)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
 def state_gradient(
     own, other, vector, slopes, own_reach, other_reach, result, by_vector, starts, others, numbers,
     own_first, other_first, own_size, other_size, hidden, own_tiles, other_tiles, blocks, vector_row,

@@ -10,6 +10,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+LENGTHS = ["size", "queries", "keys"]
+"""what changes from call to call: kernels are compiled once for all of them"""
+
 
 @triton.jit
 def _places(chosen, size, queries, keys, ROWS: tl.constexpr):
@@ -20,7 +23,7 @@ def _places(chosen, size, queries, keys, ROWS: tl.constexpr):
     return numbers, there, numbers // queries * keys + key, key >= 0
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def take(
     query, key, value, chosen, context, energy, size, queries, keys, features, values, scale,
     ROWS: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr,
@@ -36,7 +39,7 @@ def take(
     tl.store(context + numbers[:, None] * values + f[None, :], v, there[:, None] & (f < values)[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def give_back(
     query, key, chosen, gradient, slopes, by_query, by_key, by_value, size, queries, keys, features, values, scale,
     ENERGY: tl.constexpr, CONTEXT: tl.constexpr, ROWS: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr,

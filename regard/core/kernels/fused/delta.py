@@ -24,7 +24,7 @@ def delta_of(gradient: Tensor, context: Tensor, lse_gradient: Tensor) -> Tensor:
     return result
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["size"])  # it is compiled once for all lengths
 def _delta(gradient, context, lse_gradient, result, size, features, ROWS: tl.constexpr, FEATURES: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     total = -tl.load(lse_gradient + rows, rows < size, 0.0).to(tl.float32)

@@ -18,6 +18,9 @@ import triton.language as tl
 
 from regard.core.kernels.fused.noise_device import gumbel
 
+LENGTHS = ["queries", "heavy_queries", "keys", "parts"]
+"""what changes from call to call: kernels are compiled once for all of them"""
+
 
 @triton.jit
 def _rows_of(base, places, size, width, FEATURES: tl.constexpr, EVEN: tl.constexpr):
@@ -107,7 +110,7 @@ def _forward_stretch(
     return highest, total, mixed
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def forward(
     query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
@@ -173,7 +176,7 @@ def _query_stretch(
     return found
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def query_gradient(
     query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
@@ -240,7 +243,7 @@ def _key_stretch(
     return by_key, by_value
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS[1:])  # where queries come in 16s, it masks less
 def key_gradient(
     query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
     tiles, begins, middles, ends, slots, leads, others, masks, table,

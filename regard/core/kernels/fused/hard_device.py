@@ -11,6 +11,9 @@ import triton.language as tl
 from regard.core.kernels.fused.dot_device import _noise_of, _rows_of, _seen
 from regard.core.kernels.fused.noise_device import gumbel
 
+LENGTHS = ["queries", "keys", "parts"]
+"""what changes from call to call: kernels are compiled once for all of them"""
+
 
 @triton.jit
 def _stretch(
@@ -37,7 +40,7 @@ def _stretch(
     return best, chosen
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def choose(
     query, key, best_into, chosen_into, part_best, part_chosen, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table, queries, keys, features, parts, scale,

@@ -11,6 +11,9 @@ import triton.language as tl
 
 from regard.core.kernels.fused.dot_device import _put
 
+LENGTHS = ["count", "length"]
+"""what changes from call to call: kernels are compiled once for all of them"""
+
 
 @triton.jit
 def _tile(tiles, firsts, lasts, ROWS: tl.constexpr, SIZE: tl.constexpr):
@@ -29,7 +32,7 @@ def _pieces(parts, found, last, inside, width, SIZE: tl.constexpr, FEATURES: tl.
     return tl.load(parts + at, (found < last)[:, None, None] & (d < width)[None, None, :], 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def add(
     parts, result, tiles, firsts, lasts, count, length, width,
     SIZE: tl.constexpr, ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
@@ -43,7 +46,7 @@ def add(
     _put(result + row * length * width, total, places, length, width, FEATURES)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def mix(
     parts, sums, context, lse, tiles, firsts, lasts, count, length, width,
     SIZE: tl.constexpr, ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
@@ -73,7 +76,7 @@ def mix(
     tl.store(lse + row * length + places, sums_of_all, places < length)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=LENGTHS)
 def choose(
     part_best, part_chosen, best, chosen, tiles, firsts, lasts, count, length,
     SIZE: tl.constexpr, ROWS: tl.constexpr, PIECES: tl.constexpr,
