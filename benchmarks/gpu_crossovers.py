@@ -1,6 +1,7 @@
 """Which kernel should take what on a GPU: ours along blocks, or torch's own with the pattern as a mask.
 
-    python benchmarks/gpu_crossovers.py [--dtype bfloat16] [--matmul highest] [--sizes ...] [--runs 10] [--json FILE]
+    python benchmarks/gpu_crossovers.py [--dtype float32] [--matmul high] [--patterns …] [--sizes …] [--runs 10]
+                                        [--json FILE]
 
 16,384 positions in rows of 32 to 8,192, 8 heads of 64 features, forward + backward. Contexts and gradients of
 both must agree first. Times are those of the device, as in gpu_attention.py, and, "asked", those of many calls one
@@ -29,7 +30,9 @@ from regard.core.plan import ON_A_GPU
 POSITIONS, HEADS, FEATURES = 16384, 8, 64
 SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 PATTERNS: dict[str, tuple[Pattern, bool]] = {
+    "full": (Full(), False),
     "full, padded": (Full(), True),
+    "causal": (Causal(), False),
     "causal, padded": (Causal(), True),
     "window(16)": (Window(16), False),
     "window(64)": (Window(64), False),
@@ -106,6 +109,7 @@ def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--dtype", choices=["bfloat16", "float16", "float32"], default="bfloat16")
     reader.add_argument("--matmul", choices=["highest", "high"], default="highest", help="products of float32")
+    reader.add_argument("--patterns", choices=PATTERNS, nargs="+", default=list(PATTERNS))
     reader.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     reader.add_argument("--runs", type=int, default=10)
     reader.add_argument("--json", type=Path)
@@ -114,7 +118,7 @@ def main() -> None:
     torch.set_float32_matmul_precision(arguments.matmul)
     dtype = getattr(torch, arguments.dtype)
     rows = []
-    for name in PATTERNS:
+    for name in arguments.patterns:
         for size in arguments.sizes:
             rows.append(compared(name, size, dtype, arguments.runs))
             print(rows[-1], flush=True)

@@ -44,7 +44,8 @@ def asked(name: str) -> Callable[[int], list[Tensor]]:
     def run(length: int) -> list[Tensor]:
         dtype = torch.float32 if additive else torch.bfloat16
         states = [torch.randn(1, 8, length, 64, device="cuda", dtype=dtype, requires_grad=True) for _ in range(3)]
-        found = attention(*states, **WORKS[name], **more)
+        query, key, value = states
+        found = attention(query, key, value, **WORKS[name], **more)
         total = found.context.sum() if found.log_probability is None else (found.log_probability + found.context.sum())
         return list(torch.autograd.grad(total.sum(), states))
 

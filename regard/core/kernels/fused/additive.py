@@ -1,6 +1,6 @@
 """Additive attention in a few kernels of our own: nothing of size [G, T, S, H] ever exists, forward or back.
 
-Energies exist for as many queries at a time (a *piece*) as keep them no larger than the queries themselves; if that is
+Energies exist for as many queries at a time (a *piece*) as keep them no larger than all queries themselves; if that is
 all of them, the backward pass finds them kept, otherwise it computes them again. How it works and what bounds it:
 docs/additive.md.
 """
@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import additive_device as device
-from regard.core.kernels.fused.blocks import Blocks, blocks_of
+from regard.core.kernels.fused.blocks import Blocks, blocks_of, pieces_of
 from regard.core.kernels.fused.delta import delta_of
 from regard.core.kernels.fused.device import on
 from regard.core.kernels.tile_attention import refuse_second_order
@@ -31,6 +31,8 @@ SLICE = 64
 WARPS = 4096
 """that the energies should be; where there are fewer blocks, they are summed up in parts"""
 MOST_PARTS = 4
+FEW = 512
+"""blocks, of all rows together, whose energies are never too many: 8 MiB"""
 
 
 @dataclass(frozen=True)
@@ -187,14 +189,13 @@ class _Problem:
     # Steps
 
     def _pieces(self) -> list[_Piece]:
-        count, position = self.queries, self.settings.position
-        rows = max(HEIGHT, self.hidden * count // max(1, self.keys) // HEIGHT * HEIGHT)
-        found = []
-        for first in range(0, max(count, 1), rows):
-            places = range(position + first, position + min(first + rows, count))
-            blocks = blocks_of(self.settings.pattern, places, self.keys, HEIGHT, WIDTH, self.query.device)
-            found.append(_Piece(first, blocks))
-        return found
+        pattern, position = self.settings.pattern, self.settings.position
+        places = range(position, position + self.queries)
+        most = max(self.hidden * self.queries // (HEIGHT * WIDTH), FEW // max(1, self.rows))
+        return [
+            _Piece(some.start - position, blocks_of(pattern, some, self.keys, HEIGHT, WIDTH, self.query.device))
+            for some in pieces_of(pattern, places, self.keys, HEIGHT, WIDTH, most)
+        ]
 
     def _sizes(self, piece: _Piece) -> tuple[int, ...]:
         return piece.first, self.queries, self.keys, self.features, piece.blocks.count

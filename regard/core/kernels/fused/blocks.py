@@ -88,6 +88,20 @@ def blocks_of(
     )
 
 
+@lru_cache(maxsize=256)
+def pieces_of(pattern: Pattern, places: range, keys: int, height: int, width: int, most: int) -> tuple[range, ...]:
+    """The places of queries cut into stretches of whole tiles, with `most` blocks each or one tile."""
+    found, first, count = [], 0, 0
+    for begin in range(0, len(places), height):
+        possible, _ = _columns(pattern, places[begin : begin + height], keys)
+        here = sum(-(-hi // width) - lo // width for lo, hi in possible)
+        if begin > first and count + here > most:
+            found.append(places[first:begin])
+            first, count = begin, 0
+        count += here
+    return (*found, places[first:])
+
+
 def power(number: int) -> int:
     """The next power of two, and at least what the tensor cores take: the size of a tile that holds so many."""
     return max(16, 1 << max(0, number - 1).bit_length())

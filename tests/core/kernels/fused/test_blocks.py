@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.core.kernels.fused.blocks import ALL, Blocks, Lists, blocks_of
+from regard.core.kernels.fused.blocks import ALL, Blocks, Lists, blocks_of, pieces_of
 from regard.core.pattern_text import parse
 
 CPU = torch.device("cpu")
@@ -68,3 +68,23 @@ def test_nothing_to_look_at() -> None:
     blocks = blocks_of(parse("full"), range(0), 0, 8, 16, CPU)
     assert blocks.count == 0
     assert blocks.by_query.tiles == blocks.by_key.tiles == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "most"), [("window(20)", 9), ("causal", 12), ("full", 1), ("window(4) | global(70)", 6)]
+)
+def test_pieces_have_few_blocks_or_one_tile(pattern: str, most: int) -> None:
+    """And as many as fit; together they are all queries, in order."""
+    places = range(30, 195)
+    pieces = pieces_of(parse(pattern), places, 200, 16, 16, most)
+    assert [place for piece in pieces for place in piece] == list(places)
+    counts = [blocks_of(parse(pattern), piece, 200, 16, 16, CPU).count for piece in pieces]
+    assert all(count <= most or len(piece) <= 16 for count, piece in zip(counts, pieces, strict=True))
+    for piece, after, count in zip(pieces, pieces[1:], counts, strict=False):
+        assert len(piece) % 16 == 0
+        tile = blocks_of(parse(pattern), range(after.start, min(after.start + 16, 195)), 200, 16, 16, CPU).count
+        assert count + tile > most
+
+
+def test_pieces_of_nothing() -> None:
+    assert pieces_of(parse("full"), range(3, 3), 5, 16, 16, 4) == (range(3, 3),)
