@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from regard import Additive, Hard, LocalPredictive, Score, Softmax, Sparsemax, attention, parse_pattern, plan
+from regard.core.kernels.dense import Dense
+from regard.core.kernels.fused import kernels
 
 Q = torch.zeros(2, 4, 600, 8)
 
@@ -91,3 +93,24 @@ def test_nothing_forms_the_matrix_of_a_long_sequence() -> None:
     x = torch.randn(1, 1, 300_000, 2)
     out = attention(x, x, x, pattern="window(1) | global(0)", top=1)
     assert out.context.shape == x.shape
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype", "precision", "taken"),
+    [
+        (600, torch.float32, "high", False),
+        (500, torch.float32, "high", True),
+        (600, torch.float32, "highest", True),
+        (600, torch.bfloat16, "high", True),
+    ],
+)
+def test_large_float32_goes_along_blocks_where_kernels_are_and_products_may_be_rounded(
+    monkeypatch: pytest.MonkeyPatch, size: int, dtype: torch.dtype, precision: str, taken: bool
+) -> None:
+    pytest.importorskip("triton", minversion="3.4")
+    states = torch.zeros(2, size, 8, dtype=dtype)
+    request = plan(states, states, states, lengths=[size, 3]).request
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
+    assert Dense().refuse(request) is None  # on a CPU
+    monkeypatch.setattr(kernels, "without_kernels", lambda _: None)
+    assert (Dense().refuse(request) is None) == taken

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.formed import few, formed
-from regard.core.kernels.fused.kernels import FusedDot
+from regard.core.kernels.fused.kernels import FusedDot, rounds_float32
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Softmax
 from regard.core.patterns import Causal, Full
@@ -21,7 +21,7 @@ from regard.core.result import Result
 from regard.core.scores import Bilinear
 
 _SMALL = 1 << 14  # pairs: below this a dense mask costs less than the tiles' bookkeeping
-_LARGE = 1 << 18  # pairs: from here on in float32 torch's kernel takes longer on a GPU (benchmarks/gpu_crossovers.py)
+_LARGE = 1 << 18  # pairs: from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)
 
 
 class Dense:
@@ -44,8 +44,8 @@ class Dense:
             return "there is nothing to compute"
         if not self._causal(request) and request.pattern != Full() and request.queries * request.keys > _SMALL:
             return f"the pattern would become a mask of {request.queries} × {request.keys}"
-        if self._wide_on_a_gpu(request) and request.queries * request.keys >= _LARGE:
-            return "torch's attention in float32 takes longer than products along blocks"
+        if request.queries * request.keys >= _LARGE and rounds_float32(request) and FusedDot().refuse(request) is None:
+            return "torch's attention in float32 takes longer than products in TF32 along blocks"
         return None
 
     def run(self, request: Request) -> Result:
@@ -76,11 +76,6 @@ class Dense:
         )
         context = context.reshape(*request.leading, request.queries, -1)
         return Result(context if empty is None else context.masked_fill(empty, 0))
-
-    @staticmethod
-    def _wide_on_a_gpu(request: Request) -> bool:
-        """Is it float32 that the kernels along blocks take?"""
-        return request.value.dtype is torch.float32 and FusedDot().refuse(request) is None
 
     @staticmethod
     def _causal(request: Request) -> bool:

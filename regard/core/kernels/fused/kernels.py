@@ -46,7 +46,7 @@ class FusedAdditive:
         assert isinstance(terms, AdditiveTerms) and isinstance(request.normalizer, Softmax)
         assert isinstance(pattern, Pattern)
         allowed = None if request.allowed is None else Flat.fold(request.allowed, leading, 2)
-        precision = "pairs" if request.value.dtype is torch.float32 and not _highest() else "tf32x3"
+        precision = "pairs" if rounds_float32(request) else "tf32x3"
         vector, temperature = terms.vector, request.normalizer.temperature
         vector = fold((vector if temperature == 1 else vector / temperature)[..., None, :], leading)[:, 0]
         query, key, value = (fold(x, leading) for x in (terms.query, terms.key, request.value))
@@ -197,6 +197,11 @@ def _unsuited(request: Request) -> str | None:
     if request.leading.numel() > MOST_ROWS:
         return f"it takes {MOST_ROWS:,} rows at most"
     return None
+
+
+def rounds_float32(request: Request) -> bool:
+    """Is it float32 whose products need not be exact?"""
+    return request.value.dtype is torch.float32 and not _highest()
 
 
 def _highest() -> bool:
