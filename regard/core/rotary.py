@@ -7,10 +7,10 @@ The product of a query at i and a key at j then depends on their contents and on
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 from torch import Tensor
+
+from regard.core.kept import kept
 
 BASE = 10000.0
 
@@ -33,10 +33,9 @@ def _few(count: int) -> int:
     return 1 << max(0, count - 1).bit_length()
 
 
-@cache  # nothing is ever dropped: what is recorded on a GPU reads from there
+@kept(most=64)
 def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """(cosines, sines) [count, d/2]"""
-    with torch.inference_mode(False):
-        speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64) / features)
-        angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds
-        return angles.cos().float().to(device), angles.sin().float().to(device)
+    speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64) / features)
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds
+    return angles.cos().float().to(device), angles.sin().float().to(device)

@@ -8,11 +8,12 @@ alibi       − slope_h · |i − j| is added to the energies, a slope for each 
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
+
+from regard.core.kept import kept
 
 FURTHEST = 2048
 """positions whose sinusoids are always there"""
@@ -52,20 +53,18 @@ def sinusoids(count: int, width: int, device: torch.device) -> Tensor:
     return _waves(max(FURTHEST, 1 << max(0, count - 1).bit_length()), width, device)[:count]
 
 
-@cache  # nothing is ever dropped: what is recorded on a GPU reads from there
+@kept(most=64)
 def _waves(count: int, width: int, device: torch.device) -> Tensor:
     """[count, width], for few counts"""
-    with torch.inference_mode(False):
-        speeds = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-        angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds  # [count, ⌈width/2⌉]
-        waves = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
-        return waves.float().to(device)
+    speeds = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds  # [count, ⌈width/2⌉]
+    waves = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
+    return waves.float().to(device)
 
 
-@lru_cache(maxsize=64)
+@kept(most=64)
 def alibi(heads: int, queries: int, keys: int, position: int, device: torch.device) -> Tensor:
     """− slope_h · |i − j| [heads, T, S], the first query at `position`. Slopes are 2^(−8/H), 2^(−16/H) …"""
-    with torch.inference_mode(False):
-        slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
-        places = torch.arange(position, position + queries)[:, None] - torch.arange(keys)
-        return (-slopes[:, None, None] * places.abs()).to(device)
+    slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
+    places = torch.arange(position, position + queries)[:, None] - torch.arange(keys)
+    return (-slopes[:, None, None] * places.abs()).to(device)

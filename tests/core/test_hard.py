@@ -111,3 +111,11 @@ def test_a_key_that_many_choose_gets_an_exact_gradient_in_16_bits() -> None:
     out = attention(query.bfloat16(), key.bfloat16(), value, normalizer=Hard("reinforce"))
     (gradient,) = torch.autograd.grad(out.context.sum(), value)
     assert gradient[0, 0].tolist() == [2000.0] * 4 and not gradient[0, 1].any()
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_context_may_be_changed_in_place(pattern: str) -> None:
+    query, key, value = states(150, 4), states(150, 4), states(150, 3)
+    out = attention(query, key, value, pattern=pattern, normalizer=Hard())
+    out.context.add_(1).sum().backward()  # type: ignore[no-untyped-call]
+    assert query.grad is not None and value.grad is not None

@@ -64,11 +64,11 @@ def answer(chosen: Tensor, context: Tensor, energy: Tensor, soft: Tensor | None,
 
 
 class _Through(torch.autograd.Function):
-    """hard + (soft − soft.detach()) without computing it: what flows back to the one flows back to the other."""
+    """hard + (soft − soft.detach()) in one pass: what flows back to the one flows back to the other."""
 
     @staticmethod
     def forward(ctx: Any, hard: Tensor, soft: Tensor) -> Tensor:
-        return hard.view_as(hard)
+        return hard.clone()  # a view could not be changed in place by whoever gets it
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]

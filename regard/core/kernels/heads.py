@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from regard.core.kept import kept
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
@@ -108,7 +108,7 @@ def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor |
     return joined.index_select(joined.dim() - 1 - trailing, order)
 
 
-@lru_cache(maxsize=256)
+@kept(most=256)
 def _numbers(heads: tuple[int, ...], device: torch.device) -> Tensor:
     """Made once: to send them, Python would wait for a GPU."""
     return torch.tensor(heads, device=device)

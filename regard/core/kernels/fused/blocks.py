@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.core.kept import kept
 from regard.core.patterns import Pattern
 from regard.core.spans import Spans, intersection, runs, union
 
@@ -63,7 +64,7 @@ class Blocks:
         return len(self.by_query.others)
 
 
-@lru_cache(maxsize=256)
+@kept(most=256)
 def blocks_of(
     pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int, device: torch.device
 ) -> Blocks:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.core.kept import kept
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
 from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of, merged
@@ -77,7 +77,7 @@ class Part:
     by_key: Jobs
 
 
-@lru_cache(maxsize=256)
+@kept(most=256)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, where: torch.device) -> tuple[Part, Part | None]:
     """All queries without what makes some of them heavy; then those, if there are any, with all that they see."""
     heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)

@@ -22,7 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dot, "HEIGHT", 16)
     monkeypatch.setattr(dot, "WIDTH", 16)
     monkeypatch.setattr(jobs, "LEAST", 4)
-    dot.parts_of.cache_clear()
+    dot.parts_of.forget()
 
 
 def expected(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
