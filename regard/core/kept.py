@@ -26,7 +26,7 @@ class Kept(Generic[Asked, Found]):
         key = (asked, tuple(named.items()))
         if key in self._recorded:
             return self._recorded[key]
-        found = self._made(*asked, **named)
+        found = self._made(*asked, **named)  # type: ignore[arg-type]
         if records():
             self._recorded[key] = found
         return found
