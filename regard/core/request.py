@@ -163,7 +163,8 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
 def _sent(lengths: Tensor, device: torch.device) -> Tensor:
     """int64 on the device, without waiting for what it is doing. Memory that may be paged is copied before the call
     comes back; pinned memory is read later, when its owner may have changed it."""
-    return lengths.to(device, torch.int64, non_blocking=lengths.device.type == "cpu" and not lengths.is_pinned())
+    staged = device.type == "cuda" and lengths.device.type == "cpu" and not lengths.is_pinned()
+    return lengths.to(device, torch.int64, non_blocking=staged)
 
 
 def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[Tensor | None, Tensor | None]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.core.rounding import exact_products
+
 ROWS, COLUMNS, INNER = 64, 32, 64
 """what a program has of the result, and of what it sums over at once"""
 PROGRAMS = 256
@@ -22,7 +24,7 @@ class Product:
         pieces = -(-self.inner // INNER)
         self._chunk = -(-pieces // max(1, min(pieces, PROGRAMS // tiles))) * INNER
         self.parts = weight.new_empty(-(-self.inner // self._chunk), batch, self.columns)
-        self._precision = "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+        self._precision = "tf32x3" if exact_products() else "tf32"
 
     @property
     def count(self) -> int:

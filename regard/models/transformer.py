@@ -263,7 +263,8 @@ class Transformer(nn.Module):
         return False
 
     def recordable(self, device: torch.device) -> bool:
-        """Does a loss on the device depend on what lies there alone, never asked for by the host, and never dropped?"""
+        """Does a loss on the device depend on what lies there alone, never asked for by the host, and never dropped?
+        Lists of blocks of long texts are made with the first batch of a shape, which is not recorded (core/kept.py)."""
         options = self.options
         looks = (options.encoder, options.decoder, options.cross)
         usual = all((look.score, look.pattern, look.normalizer) == ("scaled_dot", "full", "softmax") for look in looks)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Literal
 
 import torch
+
+from regard.core.rounding import products
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -24,19 +25,10 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
     return torch.autocast(device.type, torch.bfloat16, enabled=narrow)
 
 
-@contextmanager
-def fast_products(precision: Precision, device: torch.device) -> Iterator[None]:
+def fast_products(precision: Precision, device: torch.device) -> AbstractContextManager[None]:
     """While a model trains on a GPU: factors of float32 products rounded to TF32's 10 bits, unless `fp32` is asked
     for. Sums, states and weights stay float32."""
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
-        torch.backends.cudnn.allow_tf32 = precision != "fp32"
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before[0])
-        torch.backends.cudnn.allow_tf32 = before[1]
+    return products(exact=precision == "fp32") if device.type == "cuda" else nullcontext()
 
 
 def read_device(name: str | None) -> torch.device:

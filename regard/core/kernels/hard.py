@@ -44,12 +44,7 @@ class HardChoice:
             soft, _ = solve(request, hard.surrogate, request.value.detach(), gumbel=hard.sample, regroup=regroup)
         _, lse = solve(request, Softmax(), request.value[..., :1].detach(), regroup=regroup)
         assert lse is not None
-        return answer(chosen, *taken(request, chosen), soft, lse)
-
-
-def taken(request: Request, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """Of the chosen keys [..., T]: (values [..., T, D], energies [..., T])"""
-    return _at(request, request.value, chosen), _energy_at(request, chosen)
+        return answer(chosen, _at(request, request.value, chosen), _energy_at(request, chosen), soft, lse)
 
 
 def answer(chosen: Tensor, context: Tensor, energy: Tensor, soft: Tensor | None, lse: Tensor) -> Result:

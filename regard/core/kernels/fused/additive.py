@@ -32,7 +32,7 @@ WARPS = 4096
 """that the energies should be; where there are fewer blocks, they are summed up in parts"""
 MOST_PARTS = 4
 FEW = 512
-"""blocks, of all rows together, whose energies are never too many: 8 MiB"""
+"""blocks, of all rows together, whose energies are never too many: 8 MiB, of several parts 16"""
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,11 @@ def blocks_of(
 
 @lru_cache(maxsize=256)
 def pieces_of(pattern: Pattern, places: range, keys: int, height: int, width: int, most: int) -> tuple[range, ...]:
-    """The places of queries cut into stretches of whole tiles, with `most` blocks each or one tile."""
+    """The places of queries cut into stretches of whole tiles, each with at most `most` blocks or one tile."""
     found, first, count = [], 0, 0
     for begin in range(0, len(places), height):
         possible, _ = _columns(pattern, places[begin : begin + height], keys)
-        here = sum(-(-hi // width) - lo // width for lo, hi in possible)
+        here = len(_touched(possible, width))
         if begin > first and count + here > most:
             found.append(places[first:begin])
             first, count = begin, 0

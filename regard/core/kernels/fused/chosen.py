@@ -19,10 +19,20 @@ ROWS = 16
 def take(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float) -> tuple[Tensor, Tensor]:
     """query [G, T, D], key [G, S, D], value [G, S, F], chosen int64 [G, T] → (context [G, T, F], energy float32
     [G, T]), differentiable; 0 where nothing was chosen. What flows back to a key is summed up in float32, in whatever
-    order it comes."""
+    order it comes, unless torch is to be deterministic."""
+    if torch.are_deterministic_algorithms_enabled():
+        return _gathered(query, key, value, chosen, scale)
     with on(query.device):
         found: tuple[Tensor, Tensor] = _Taken.apply(query, key, value, chosen, scale)  # type: ignore[no-untyped-call]
     return found
+
+
+def _gathered(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    def at(states: Tensor) -> Tensor:
+        index = chosen.clamp(min=0)[..., None].expand(*chosen.shape, states.shape[-1])
+        return states.float().gather(1, index).masked_fill((chosen < 0)[..., None], 0)
+
+    return at(value).to(value.dtype), (query.float() * at(key)).sum(-1) * scale
 
 
 class _Taken(torch.autograd.Function):
@@ -46,6 +56,10 @@ class _Taken(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor | None, slopes: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         refuse_second_order()
         query, key, value, chosen = ctx.saved_tensors
+        if not any(ctx.needs_input_grad[:2]):
+            slopes = None
+        if not ctx.needs_input_grad[2]:
+            gradient = None
         by_query = torch.empty_like(query) if slopes is not None else None
         by_key = torch.zeros_like(key, dtype=torch.float32) if slopes is not None else None
         by_value = torch.zeros_like(value, dtype=torch.float32) if gradient is not None else None

@@ -11,13 +11,14 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.fused.arrangement import arrangements_of, merged
-from regard.core.kernels.hard import answer, taken
+from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.tile_kernels import regroups, unsuited
 from regard.core.normalizers import Hard, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.request import Request
 from regard.core.result import Result
+from regard.core.rounding import exact_products
 from regard.core.scores import AdditiveTerms, Bilinear
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
@@ -75,7 +76,7 @@ class FusedDot:
         terms, leading = request.terms, request.leading
         assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
         assert isinstance(request.pattern, Pattern)
-        precision = "tf32x3" if _highest() else "tf32"
+        precision = "tf32x3" if exact_products() else "tf32"
         scale = terms.scale / request.normalizer.temperature
         settings = Settings(request.pattern, request.position, _visible(request), scale, precision)
         query, key = terms.query.to(request.value.dtype), terms.key.to(request.value.dtype)
@@ -120,10 +121,7 @@ class FusedHard:
             soft, _ = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, fixed)
         shape = (*leading, request.queries)
         surrogate = None if hard.surrogate is None else soft.view(*shape, value.shape[-1])
-        if torch.are_deterministic_algorithms_enabled():
-            context, energy = taken(request, chosen.view(shape))
-        else:
-            context, energy = take(query, key, value, chosen, terms.scale)
+        context, energy = take(query, key, value, chosen, terms.scale)
         context = context.view(*shape, value.shape[-1])
         return answer(chosen.view(shape), context, energy.view(shape), surrogate, lse.view(shape))
 
@@ -201,12 +199,7 @@ def _unsuited(request: Request) -> str | None:
 
 def rounds_float32(request: Request) -> bool:
     """Is it float32 whose products need not be exact?"""
-    return request.value.dtype is torch.float32 and not _highest()
-
-
-def _highest() -> bool:
-    """Are products of float32 to be exact?"""
-    return torch.get_float32_matmul_precision() == "highest"
+    return request.value.dtype is torch.float32 and not exact_products()
 
 
 def _visible(request: Request) -> Flat | None:

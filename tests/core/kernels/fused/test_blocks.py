@@ -71,7 +71,14 @@ def test_nothing_to_look_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "most"), [("window(20)", 9), ("causal", 12), ("full", 1), ("window(4) | global(70)", 6)]
+    ("pattern", "most"),
+    [
+        ("window(20)", 9),
+        ("causal", 12),
+        ("full", 1),
+        ("window(4) | global(70)", 6),
+        ("window(4) | global(96, 100, 104)", 8),
+    ],
 )
 def test_pieces_have_few_blocks_or_one_tile(pattern: str, most: int) -> None:
     """And as many as fit; together they are all queries, in order."""

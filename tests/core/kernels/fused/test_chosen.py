@@ -14,9 +14,11 @@ def expected(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: f
     return values, (query * keys).sum(-1) * scale
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("of", ["both", "context", "energy"])
-def test_values_energies_and_gradients(of: str) -> None:
+def test_values_energies_and_gradients(monkeypatch: pytest.MonkeyPatch, of: str, deterministic: bool) -> None:
     """Keys that many choose, and queries that chose none; a gradient that nobody asked for is not there."""
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
     inputs = [torch.randn(3, size, width, requires_grad=True) for size, width in ((37, 24), (9, 24), (9, 20))]
     chosen = torch.randint(-1, 9, (3, 37))
     found, right = take(*inputs, chosen, 0.3), expected(*inputs, chosen, 0.3)
@@ -47,3 +49,11 @@ def test_nobody_asks() -> None:
     assert context.shape == (2, 0, 16) and energy.shape == (2, 0)
     for gradient in torch.autograd.grad(context.sum() + energy.sum(), inputs):
         assert not gradient.any()
+
+
+def test_what_needs_no_gradient_gets_none() -> None:
+    query, key, value = (torch.randn(1, 5, 16, requires_grad=needed) for needed in (False, False, True))
+    context, energy = take(query, key, value, torch.arange(5)[None], 1.0)
+    (context.sum() + energy.sum()).backward()  # type: ignore[no-untyped-call]
+    assert query.grad is None and key.grad is None
+    torch.testing.assert_close(value.grad, torch.ones_like(value))

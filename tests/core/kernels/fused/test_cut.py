@@ -4,21 +4,17 @@ import pytest
 import torch
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.core.kernels.fused.blocks import blocks_of
-from regard.core.kernels.fused.cut import Cut
-from regard.core.kernels.fused.jobs import jobs_of
-from regard.core.pattern_text import parse
+from regard.core.kernels.fused.cut import PIECES, Cut
 
-CPU, SIZE, LENGTH = torch.device("cpu"), 8, 3996
+SIZE, LENGTH = 8, 60
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cut() -> tuple[Cut, int]:
-    """Two tiles in a different number of parts, and how many there are; the last tile is not full."""
-    lists = blocks_of(parse("window(4) | global(0, 3992)"), range(LENGTH), LENGTH, SIZE, SIZE, CPU).by_key
-    jobs = jobs_of(lists, SIZE, CPU)
-    assert jobs.cut is not None and len(jobs.cut.tiles) == 2
-    return jobs.cut, jobs.parts
+    """Two tiles, the last not full, in more and in fewer parts than are read at once; and how many parts there are."""
+    tiles, firsts, lasts = (torch.tensor(x, dtype=torch.int32) for x in ([0, LENGTH // SIZE], [0, 37], [37, 42]))
+    assert 5 < PIECES < 37
+    return Cut(SIZE, tiles, firsts, lasts), 42
 
 
 def each(cut: Cut) -> list[tuple[slice, slice]]:
