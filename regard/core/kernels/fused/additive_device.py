@@ -276,6 +276,26 @@ def _put(base, found, places, features, size, hidden):
     tl.store(base + places[:, None] * hidden + features[None, :], found.to(base.dtype.element_ty), there)
 
 
+@triton.jit
+def _far_block(
+    own, other, slopes, first_total, second_total, first_vector, second_vector,
+    places, one, two, begin, count, own_size, hidden, OWN: tl.constexpr,
+):  # fmt: skip
+    """Σ ∂e (r − r²) and Σ ∂e r over `count` states of the other side, by tanh, which nothing makes overflow."""
+    for more in range(count):
+        at = other + (begin + more).to(tl.int64) * hidden
+        weights = tl.load(slopes + more * OWN)[:, None]
+        x = tl.load(at + one, one < hidden, 0.0).to(tl.float32)
+        r = 0.5 - 0.5 * tanh(_states(own, places, one, own_size, hidden) + x[None, :])
+        first_total += weights * (r - r * r)
+        first_vector += weights * r
+        x = tl.load(at + two, two < hidden, 0.0).to(tl.float32)
+        r = 0.5 - 0.5 * tanh(_states(own, places, two, own_size, hidden) + x[None, :])
+        second_total += weights * (r - r * r)
+        second_vector += weights * r
+    return first_total, second_total, first_vector, second_vector
+
+
 @triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
 def state_gradient(
     own, other, vector, slopes, own_reach, other_reach, result, by_vector, starts, others, numbers,
@@ -326,17 +346,10 @@ def state_gradient(
                     first_vector += weights * first_r
                     second_vector += weights * second_r
         else:
-            for more in range(count):
-                at = other + (first + more).to(tl.int64) * hidden
-                weights = tl.load(block + more * OWN)[:, None]
-                x = tl.load(at + one, one < hidden, 0.0).to(tl.float32)
-                r = 0.5 - 0.5 * tanh(_states(own, places, one, own_size, hidden) + x[None, :])
-                first_total += weights * (r - r * r)
-                first_vector += weights * r
-                x = tl.load(at + two, two < hidden, 0.0).to(tl.float32)
-                r = 0.5 - 0.5 * tanh(_states(own, places, two, own_size, hidden) + x[None, :])
-                second_total += weights * (r - r * r)
-                second_vector += weights * r
+            first_total, second_total, first_vector, second_vector = _far_block(
+                own, other, block, first_total, second_total, first_vector, second_vector,
+                places, one, two, first, count, own_size, hidden, OWN,
+            )  # fmt: skip
     first_v = tl.load(vector + row * vector_row + one, one < hidden, 0.0)
     second_v = tl.load(vector + row * vector_row + two, two < hidden, 0.0)
     result += row * own_size * hidden
