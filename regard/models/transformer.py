@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from regard.core import single
 from regard.core.checks import choices, whole_number
 from regard.core.held import HeldMemory, holdable
+from regard.core.kernels.fused.kernels import without_kernels
 from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded
 from regard.models.decoder_step import Said, Steps
@@ -268,7 +269,9 @@ class Transformer(nn.Module):
         options = self.options
         looks = (options.encoder, options.decoder, options.cross)
         usual = all((look.score, look.pattern, look.normalizer) == ("scaled_dot", "full", "softmax") for look in looks)
-        return device.type == "cuda" and usual and options.positions != "alibi" and not options.attention_dropout
+        return (
+            without_kernels(device) is None and usual and options.positions != "alibi" and not options.attention_dropout
+        )
 
     def logits(self, output: Tensor) -> Tensor:
         """o [..., D] → [..., V]"""

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from regard import folder as folders
-from regard.core.kernels.fused.kernels import without_kernels
 from regard.training import checkpoint
 from regard.training.beside import side_by_side
 from regard.training.checkpoint import Progress
@@ -80,9 +79,7 @@ class Loop:
     def _updating(self) -> Update | RecordedUpdate:
         device = self.machine.device
         update = Update(self.task, device, self.machine.precision)
-        # Without kernels of our own, a recurrent decoder asks the device between its steps.
-        ready = without_kernels(device) is None
-        return RecordedUpdate(update) if ready and self.task.recorded(device) else update
+        return RecordedUpdate(update) if self.task.recorded(device) else update
 
     # What is kept
 

@@ -16,8 +16,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
     """bfloat16 products where asked for, or where `auto` and the CPU has them in hardware.
 
-    On a GPU `auto` stays in float32, by TF32 (`fast_products`): these models are small, and casting costs more there
-    than it saves.
+    On a GPU `auto` stays in float32, by TF32 (`fast_products`).
     """
     if precision not in ("auto", "fp32", "bf16"):
         raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.models import encoder
+from regard.models import encoder, transformer
 from regard.text.batches import Batch
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
@@ -35,7 +35,8 @@ def test_in_few_shapes_the_loss_is_the_same(name: str) -> None:
 
 
 def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
+    for module in (encoder, transformer):
+        monkeypatch.setattr(module, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
     cuda, cpu = torch.device("cuda"), torch.device("cpu")
     for name in ("rnn", "transformer"):
         assert task(name).recorded(cuda) and not task(name).recorded(cpu)

@@ -311,8 +311,7 @@ def state_gradient(
     # Neighbours change places, so that a thread is given not several features, but all states of one.
     one = tl.program_id(1) * 2 * FEATURES + (tl.arange(0, FEATURES) ^ 1)
     two = one + FEATURES
-    own += row * own_size * hidden
-    other += row * other_size * hidden
+    own, other = own + row * own_size * hidden, other + row * other_size * hidden
     first_power = exponential(_states(own, places, one, own_size, hidden))
     second_power = exponential(_states(own, places, two, own_size, hidden))
     first_total = tl.zeros((STRIP, FEATURES), tl.float32)

@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.core.kernels.fused import chosen_device as device
 from regard.core.kernels.fused.blocks import power
 from regard.core.kernels.fused.device import on
+from regard.core.kernels.hard import at
 from regard.core.kernels.tile_attention import refuse_second_order
 
 ROWS = 16
@@ -21,18 +22,10 @@ def take(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float
     [G, T]), differentiable; 0 where nothing was chosen. What flows back to a key is summed up in float32, in whatever
     order it comes, unless torch is to be deterministic."""
     if torch.are_deterministic_algorithms_enabled():
-        return _gathered(query, key, value, chosen, scale)
+        return at(value, chosen), (query.float() * at(key, chosen).float()).sum(-1) * scale
     with on(query.device):
         found: tuple[Tensor, Tensor] = _Taken.apply(query, key, value, chosen, scale)  # type: ignore[no-untyped-call]
     return found
-
-
-def _gathered(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    def at(states: Tensor) -> Tensor:
-        index = chosen.clamp(min=0)[..., None].expand(*chosen.shape, states.shape[-1])
-        return states.float().gather(1, index).masked_fill((chosen < 0)[..., None], 0)
-
-    return at(value).to(value.dtype), (query.float() * at(key)).sum(-1) * scale
 
 
 class _Taken(torch.autograd.Function):
