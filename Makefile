@@ -1,19 +1,25 @@
-# Two commands do it all on a machine with Python 3.11, git and make:
+# Two commands do it all on a machine with Python 3.11 or later, git and make:
 #   make demo    train a translator on the sample and see what it looks at: 3 minutes
 #   make test    lint, types and tests
 # Both make .venv first; a second time they start at once.
+#   make test-gpu PYTHON=python3 [PARTS="dot hard"]    the tests that need a GPU, with that Python as it is
 
-PYTHON ?= python3.11
+# The newest Python from 3.11 on, unless another is named. (A name may be there without a Python behind it.)
+PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
+	$$name -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$name && break; done)
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: demo test lint format benchmark clean
+.PHONY: demo test test-gpu lint format benchmark clean
 
 demo: $(STAMP)
 	$(BIN)/regard demo
 
 test: $(STAMP) lint
 	$(BIN)/pytest -n 2
+
+test-gpu:
+	$(PYTHON) -m tests.gpu $(PARTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -29,6 +35,7 @@ benchmark: $(STAMP)
 
 # torch comes first and pinned, so that nothing pulls another build of it.
 $(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "regard needs Python 3.11 or later, and there is none; name one: make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"

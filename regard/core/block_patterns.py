@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.core import noise
 from regard.core import spans as runs
-from regard.core.checks import shape, whole_number
+from regard.core.checks import broadcast, shape, whole_number
 from regard.core.patterns import Full, Pattern, Strided, Window
 from regard.core.spans import Spans
 
@@ -226,7 +226,7 @@ def _looked_up(table: tuple[tuple[int, ...], ...]) -> Tensor:
 
 def _hits(chosen: Tensor, column: Tensor) -> Tensor:
     """Is the column one of the chosen [..., count]? Compared slot by slot: [..., T, S, count] never exists."""
-    shape = torch.broadcast_shapes(chosen.shape[:-1], column.shape)
+    shape = broadcast(chosen.shape[:-1], column.shape)
     hit = torch.zeros(shape, dtype=torch.bool, device=column.device)
     for slot in range(chosen.shape[-1]):
         hit |= chosen[..., slot] == column

@@ -53,14 +53,26 @@ def states(name: str, value: object, features: int | None = None) -> Tensor:
     return value
 
 
+def broadcast(*shapes: tuple[int, ...]) -> torch.Size:
+    """Return what the shapes broadcast to. `torch.broadcast_shapes` imports sympy when first called, for 2 seconds."""
+    dims = max(map(len, shapes))
+    result = [1] * dims
+    for each in shapes:
+        for dim, size in enumerate(each, dims - len(each)):
+            if size != 1 and result[dim] not in (1, size):
+                raise ValueError(f"{', '.join(map(shape, shapes))}: they do not broadcast")
+            result[dim] = size if size != 1 else result[dim]
+    return torch.Size(result)
+
+
 def common_leading(**given: Tensor) -> torch.Size:
     """What the leading dims of states [..., N, D] broadcast to."""
     first, *others = (x.shape[:-2] for x in given.values())
     if all(other == first for other in others):  # as it mostly is: torch takes its time to find out
         return first
     try:
-        return torch.Size(torch.broadcast_shapes(first, *others))
-    except RuntimeError:
+        return broadcast(first, *others)
+    except ValueError:
         found = " and ".join(shape(x.shape[:-2]) for x in given.values())
         raise ValueError(f"{', '.join(given)}: expected leading dims that broadcast, got {found}") from None
 
@@ -74,8 +86,8 @@ def pairs(name: str, given: object, expected: tuple[int, ...], floating: bool) -
     if not floating and given.dtype is not torch.bool:
         raise TypeError(f"{name}: expected bool (True: may look), got {given.dtype}; numbers to add go to `bias`")
     try:
-        fits = torch.broadcast_shapes(given.shape, expected) == torch.Size(expected)
-    except RuntimeError:
+        fits = broadcast(given.shape, expected) == torch.Size(expected)
+    except ValueError:
         fits = False
     if not fits:
         wanted = f"a shape that broadcasts to {shape(expected)} ([..., T, S])"

@@ -8,6 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from regard.core.checks import broadcast
 from regard.core.kernels.energies import AdditiveTile
 from regard.core.kernels.flat import fold
 from regard.core.kernels.heads import Heads, join
@@ -52,7 +53,7 @@ def lean_energies(request: Request) -> Tensor:
         return defined_energies(request)
     if not isinstance(terms, AdditiveTerms):
         return energies_of(terms)
-    leading = torch.broadcast_shapes(terms.query.shape[:-2], terms.key.shape[:-2])
+    leading = broadcast(terms.query.shape[:-2], terms.key.shape[:-2])
     vector = fold(terms.vector[..., None, :], leading)[:, 0]
     folded = fold(wide(terms.query), leading), fold(wide(terms.key), leading)
     energies = _AdditiveEnergies.apply(*folded, vector)  # type: ignore[no-untyped-call]

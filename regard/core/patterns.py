@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from regard.core import spans as runs
-from regard.core.checks import whole_number
+from regard.core.checks import broadcast, whole_number
 from regard.core.spans import Spans
 
 
@@ -88,7 +88,7 @@ class Full(Pattern):
     """Every query may look at every key."""
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        return torch.ones((), dtype=torch.bool, device=i.device).expand(torch.broadcast_shapes(i.shape, j.shape))
+        return torch.ones((), dtype=torch.bool, device=i.device).expand(broadcast(i.shape, j.shape))
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         return self.spans(first, last, size)

@@ -18,7 +18,7 @@ from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import additive_device as device
 from regard.core.kernels.fused.blocks import Blocks, blocks_of, pieces_of
 from regard.core.kernels.fused.delta import delta_of
-from regard.core.kernels.fused.device import on
+from regard.core.kernels.fused.device import compile_ahead, launch, on
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
 
@@ -53,9 +53,34 @@ class Settings:
 
 def attend(settings: Settings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """q' [G, T, H], k' [G, S, H], v [G, H], value [G, S, D] → (context [G, T, D], lse [G, T]), differentiable."""
+    _prepare(settings, query, key, vector, value)
     with on(query.device):
         found: tuple[Tensor, Tensor] = _Additive.apply(settings, query, key, vector, value)  # type: ignore[no-untyped-call]
     return found
+
+
+def _prepare(settings: Settings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> None:
+    """Compile all kernels of a combination that is new, those of its backward pass too if it will have one."""
+    states = query, key, vector, value
+    trains = torch.is_grad_enabled() and any(each.requires_grad for each in states)
+    kinds = settings.visible is None, settings.allowed is None, settings.precision, trains
+    compile_ahead(
+        ("additive", settings.pattern, query.dtype, query.shape[-1], value.shape[-1], *kinds),
+        query.device,
+        lambda: _launched(settings, *states, trains),
+    )
+
+
+def _launched(settings: Settings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor, backward: bool) -> None:
+    """Launch everything once, forward and backward, for the first row of the batch."""
+    query, key, value = (states[:1].contiguous() for states in (query, key, value))
+    problem = _Problem(settings, query, key, _even(vector.float())[:1], value)
+    queries, keys = problem.laid_out()
+    context, lse, energies = problem.forward(queries, keys)
+    if backward:
+        wide = problem.query.float(), problem.key.float()
+        given = _Given(context, lse, delta_of(context, context, lse), *wide, queries.reach, keys.reach)
+        problem.backward(given, energies)
 
 
 class _Additive(torch.autograd.Function):
@@ -109,7 +134,7 @@ class _LaidOut:
         powers = states.new_empty(rows, across, tiles * tile, dtype=torch.int64)
         if powers.numel():
             grid = (tiles, -(-across // 16), rows)
-            device.lay_out[grid](states, powers, reach, size, hidden, across, TILE=tile, FEATURES=16)
+            launch(device.lay_out, grid, states, powers, reach, size, hidden, across, TILE=tile, FEATURES=16)
         return cls(powers, reach)
 
 
@@ -160,11 +185,13 @@ class _Problem:
         for piece in pieces:
             energies, lists = self._energies(piece, queries, keys), piece.blocks.by_query
             if lse.numel():
-                device.log_sum[(lists.tiles, self.rows)](
+                launch(
+                    device.log_sum, (lists.tiles, self.rows),
                     energies, lse, lists.starts, lists.numbers, piece.first, self.queries, piece.blocks.count,
                     PARTS=len(energies), HEIGHT=HEIGHT, WIDTH=WIDTH,
                 )  # fmt: skip
-                device.weighted_sum[(lists.tiles, -(-self.features // SLICE), self.rows)](
+                launch(
+                    device.weighted_sum, (lists.tiles, -(-self.features // SLICE), self.rows),
                     energies, self.value, lse, context, lists.starts, lists.others, lists.numbers, *self._sizes(piece),
                     **self._product_options,
                 )  # fmt: skip
@@ -214,7 +241,8 @@ class _Problem:
         strides = [0, 0, 0]
         if settings.allowed is not None:
             strides = [allowed.stride(axis) if allowed.shape[axis] > 1 else 0 for axis in range(3)]
-        device.energies[(piece.blocks.count * (HEIGHT // STRIP), self.rows, len(result))](
+        launch(
+            device.energies, (piece.blocks.count * (HEIGHT // STRIP), self.rows, len(result)),
             queries.powers, keys.powers, self.vector.view(torch.int64),
             self.query, self.key, self.vector, queries.reach, keys.reach, result,
             lists.owners, lists.others, lists.masks, lists.numbers, piece.blocks.table,
@@ -238,7 +266,8 @@ class _Problem:
         slopes, across = torch.empty_like(energies), energies.new_empty(*energies.shape[:2], WIDTH, HEIGHT)
         weights = torch.empty_like(slopes, dtype=self.value.dtype)
         if slopes.numel():
-            device.energy_gradient[(piece.blocks.count, self.rows)](
+            launch(
+                device.energy_gradient, (piece.blocks.count, self.rows),
                 energies, self.value, given.gradient, given.lse, given.delta, slopes, across, weights,
                 lists.owners, lists.others, lists.numbers, *self._sizes(piece),
                 **self._product_options,
@@ -248,7 +277,8 @@ class _Problem:
     def _value_gradient(self, piece: _Piece, gradient: Tensor, weights: Tensor) -> Tensor:
         lists, result = piece.blocks.by_key, torch.empty_like(self.value)
         if result.numel():
-            device.value_gradient[(lists.tiles, -(-self.features // SLICE), self.rows)](
+            launch(
+                device.value_gradient, (lists.tiles, -(-self.features // SLICE), self.rows),
                 weights, gradient, result, lists.starts, lists.others, lists.numbers, *self._sizes(piece),
                 **self._product_options,
             )  # fmt: skip
@@ -258,7 +288,8 @@ class _Problem:
         """∂q' of the piece, into `result`."""
         lists = piece.blocks.by_query
         if lists.tiles and self.rows:
-            device.state_gradient[(lists.tiles * (HEIGHT // STRIP), -(-self.hidden // 64), self.rows)](
+            launch(
+                device.state_gradient, (lists.tiles * (HEIGHT // STRIP), -(-self.hidden // 64), self.rows),
                 given.query, given.key, self.vector, across, given.query_reach, given.key_reach, result, result,
                 lists.starts, lists.others, lists.numbers,
                 piece.first, 0, self.queries, self.keys, self.hidden,
@@ -272,7 +303,8 @@ class _Problem:
         strips = lists.tiles * (WIDTH // STRIP)
         result, vectors = torch.empty_like(self.key), self.vector.new_zeros(self.rows, strips, self.hidden)
         if vectors.numel():
-            device.state_gradient[(strips, -(-self.hidden // 64), self.rows)](
+            launch(
+                device.state_gradient, (strips, -(-self.hidden // 64), self.rows),
                 given.key, given.query, self.vector, slopes, given.key_reach, given.query_reach, result, vectors,
                 lists.starts, lists.others, lists.numbers,
                 0, piece.first, self.keys, self.queries, self.hidden,

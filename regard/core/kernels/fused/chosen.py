@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.core.kernels.fused import chosen_device as device
 from regard.core.kernels.fused.blocks import power
-from regard.core.kernels.fused.device import on
+from regard.core.kernels.fused.device import launch, on
 from regard.core.kernels.hard import at
 from regard.core.kernels.tile_attention import refuse_second_order
 
@@ -37,9 +37,10 @@ class _Taken(torch.autograd.Function):
         context = value.new_empty(*chosen.shape, value.shape[-1])
         energy = query.new_empty(chosen.shape, dtype=torch.float32)
         if chosen.numel():
-            device.take[_grid(chosen)](
-                query, key, value, chosen, context, energy, *_sizes(chosen, key, value), scale, **_options(key, value)
-            )
+            launch(
+                device.take, _grid(chosen), query, key, value, chosen, context, energy,
+                *_sizes(chosen, key, value), scale, **_options(key, value),
+            )  # fmt: skip
         ctx.scale = scale
         ctx.save_for_backward(query, key, value, chosen)
         ctx.set_materialize_grads(False)
@@ -59,8 +60,9 @@ class _Taken(torch.autograd.Function):
         if chosen.numel():
             given = (chosen if x is None else x.contiguous() for x in (gradient, slopes))
             into = (chosen if x is None else x for x in (by_query, by_key, by_value))  # anything, where it is not asked
-            device.give_back[_grid(chosen)](
-                query, key, chosen, *given, *into, *_sizes(chosen, key, value), ctx.scale,
+            launch(
+                device.give_back, _grid(chosen), query, key, chosen, *given, *into, *_sizes(chosen, key, value),
+                ctx.scale,
                 ENERGY=slopes is not None, CONTEXT=gradient is not None, **_options(key, value),
             )  # fmt: skip
         found = zip((by_query, by_key, by_value), (query, key, value), strict=True)

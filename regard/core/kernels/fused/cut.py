@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.core.kernels.fused import parts_device as device
 from regard.core.kernels.fused.blocks import power
+from regard.core.kernels.fused.device import launch
 
 ROWS = 4
 """states that a program takes: few, because few tiles are cut"""
@@ -28,22 +29,23 @@ class Cut:
 
     def add(self, parts: Tensor, result: Tensor) -> None:
         """The parts [G, parts, size, D], summed up into the result [G, N, D]."""
-        device.add[self._grid(result)](
-            parts, result, *self._lists, parts.shape[1], *result.shape[1:], **self._options(result.shape[-1])
-        )
+        launch(
+            device.add, self._grid(result), parts, result, *self._lists, parts.shape[1], *result.shape[1:],
+            **self._options(result.shape[-1]),
+        )  # fmt: skip
 
     def mix(self, parts: Tensor, sums: Tensor, context: Tensor, lse: Tensor) -> None:
         """Softmaxes over some keys each, [G, parts, size, F] and [G, parts, size], into one, [G, T, F] and [G, T]."""
-        device.mix[self._grid(context)](
-            parts, sums, context, lse, *self._lists, parts.shape[1], *context.shape[1:],
-            **self._options(context.shape[-1]),
+        launch(
+            device.mix, self._grid(context), parts, sums, context, lse, *self._lists, parts.shape[1],
+            *context.shape[1:], **self._options(context.shape[-1]),
         )  # fmt: skip
 
     def choose(self, part_best: Tensor, part_chosen: Tensor, best: Tensor, chosen: Tensor) -> None:
         """The best of the parts' choices, [G, parts, size], into [G, T]."""
-        device.choose[self._grid(best)](
-            part_best, part_chosen, best, chosen, *self._lists, part_best.shape[1], best.shape[1],
-            SIZE=self.size, ROWS=ROWS, PIECES=PIECES,
+        launch(
+            device.choose, self._grid(best), part_best, part_chosen, best, chosen, *self._lists, part_best.shape[1],
+            best.shape[1], SIZE=self.size, ROWS=ROWS, PIECES=PIECES,
         )  # fmt: skip
 
     def _grid(self, result: Tensor) -> tuple[int, int, int]:

@@ -7,6 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.core.kernels.fused.device import launch
+
 ROWS = 32
 """that a program takes"""
 
@@ -17,9 +19,9 @@ def delta_of(gradient: Tensor, context: Tensor, lse_gradient: Tensor) -> Tensor:
     result = lse_gradient.new_empty(rows, queries, dtype=torch.float32)
     if result.numel():
         grid = (-(-rows * queries // ROWS),)
-        _delta[grid](
-            gradient.contiguous(), context, lse_gradient.contiguous(), result, rows * queries, features,
-            ROWS=ROWS, FEATURES=64,
+        launch(
+            _delta, grid, gradient.contiguous(), context, lse_gradient.contiguous(), result, rows * queries,
+            features, ROWS=ROWS, FEATURES=64,
         )  # fmt: skip
     return result
 

@@ -1,12 +1,137 @@
-"""Where kernels are launched: Triton asks for the current device, not for that of the tensors."""
+"""Where kernels are launched, and compiled before they are needed.
+
+Triton compiles a kernel when it is first launched, for seconds, one behind the other. So when a combination is met for
+the first time, all kernels that it needs, forward and backward, are compiled at once on other threads (Triton releases
+the GIL for most of it), and a launch waits for its own alone.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import lru_cache
+from typing import Any
 
 import torch
 
+from regard.core.kept import records
+
+LEAST_SHARED = 101_376
+"""bytes of shared memory of the smallest GPUs that have kernels of our own"""
+THREADS = 8
+"""on which kernels are compiled"""
+
 
 def on(device: torch.device) -> AbstractContextManager[object]:
-    """The device is the current one. (Going back, autograd sees to it.)"""
+    """Make the device the current one: Triton asks for that, not for the tensors'. (Autograd does so by itself.)"""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+@lru_cache(maxsize=16)
+def shared_memory(device: torch.device) -> int:
+    """Return the bytes of shared memory that a kernel may use on the device."""
+    if device.type != "cuda":
+        return 1 << 30  # Triton's interpreter has no limit
+    return int(getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", LEAST_SHARED))
+
+
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
+    """Launch a Triton kernel; inside of `compile_ahead` only compile it, on another thread."""
+    if _COMPILER.only_compiles:
+        _COMPILER.submit(kernel, arguments, options)
+        return
+    _COMPILER.wait(kernel)
+    kernel[grid](*arguments, **options)
+
+
+def compile_ahead(combination: Hashable, device: torch.device, run: Callable[[], object]) -> None:
+    """Compile what `run` launches, in parallel, if this combination is new.
+
+    `run` computes on uninitialized results, so nothing in it may depend on them.
+    """
+    if device.type != "cuda" or not _COMPILER.is_new((device, combination)) or records():
+        return
+    with _COMPILER.only_compiling(), torch.no_grad(), on(device):
+        run()
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._pending: dict[Any, list[Future[None]]] = {}
+        self._met: set[Hashable] = set()
+        self._thread = threading.local()
+        self._lock = threading.Lock()
+
+    @property
+    def only_compiles(self) -> bool:
+        return getattr(self._thread, "only_compiles", False)
+
+    @contextmanager
+    def only_compiling(self) -> Iterator[None]:
+        self._thread.only_compiles = True
+        try:
+            yield
+        finally:
+            self._thread.only_compiles = False
+
+    def is_new(self, combination: Hashable) -> bool:
+        """Has the combination not been met before?"""
+        if combination in self._met:
+            return False
+        self._met.add(combination)
+        return True
+
+    def submit(self, kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Compile a kernel for such arguments on another thread, unless that was asked for already."""
+        device = torch.cuda.current_device()
+        if not self.is_new((device, kernel, *specialization(kernel, arguments, options))):
+            return
+        _triton_driver()
+
+        def compiled() -> None:
+            with torch.cuda.device(device):  # which is a thread's own
+                found = kernel.run(*arguments, grid=(1,), warmup=True, **options)
+                found._init_handles()
+
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), "regard-compile")
+            self._pending.setdefault(kernel, []).append(self._pool.submit(compiled))
+
+    def wait(self, kernel: Any) -> None:
+        """Until nothing of the kernel is being compiled any more."""
+        if kernel not in self._pending:
+            return
+        with self._lock:
+            pending = self._pending.pop(kernel, [])
+        for future in pending:
+            with suppress(Exception):  # the launch raises it again
+                future.result()
+
+
+def specialization(kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[Hashable]:
+    """Yield what Triton compiles a kernel for: dtypes, whether numbers are 1 or multiples of 16, and constants."""
+    constant = {each.name: each.is_constexpr for each in kernel.params}
+    any_number = {each.name for each in kernel.params if each.do_not_specialize}
+    given = zip(kernel.arg_names, arguments, strict=False)
+    for name, argument in (*given, *options.items()):
+        if isinstance(argument, torch.Tensor):
+            yield name, argument.dtype
+        elif constant.get(name, True):
+            yield name, argument
+        elif isinstance(argument, int) and name not in any_number:
+            yield name, argument == 1, argument % 16 == 0
+
+
+def _triton_driver() -> None:
+    """Make Triton's driver, which it does when it is first asked for, and in several threads several times."""
+    from triton.runtime import driver
+
+    driver.active.get_current_device()
+
+
+_COMPILER = _Compiler()

@@ -20,7 +20,7 @@ from regard.core.kernels.fused import dot_device as device
 from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of, merged
 from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
 from regard.core.kernels.fused.delta import delta_of
-from regard.core.kernels.fused.device import on
+from regard.core.kernels.fused.device import compile_ahead, launch, on, shared_memory
 from regard.core.kernels.fused.jobs import Jobs, jobs_of
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
@@ -29,6 +29,10 @@ HEIGHT, WIDTH = 64, 64
 """of a block"""
 MOST_FEATURES = 128
 LOG2 = math.log2(math.e)
+RESERVED = 3072
+"""bytes of shared memory for what is not a tile"""
+STAGES = 3
+"""of the pipeline that loads blocks while others are computed"""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,32 @@ class Noise:
 
 def attend(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """query [G, T, D], key [G, S, D], value [G, S, F] → (context [G, T, F], lse [G, T]), differentiable."""
+    prepare(settings, query, key, value)
     with on(query.device):
         found: tuple[Tensor, Tensor] = _Dot.apply(settings, query, key, value)  # type: ignore[no-untyped-call]
     return found
+
+
+def prepare(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Compile all kernels of a combination that is new, those of its backward pass too if it will have one."""
+    trains = torch.is_grad_enabled() and any(states.requires_grad for states in (query, key, value))
+    kinds = settings.visible is None, settings.noise is None, settings.precision, trains
+    widths = query.shape[-1], value.shape[-1], query.shape[1] == 0
+    compile_ahead(
+        ("dot", settings.pattern, query.dtype, *widths, *kinds),
+        query.device,
+        lambda: _launched(settings, query, key, value, trains),
+    )
+
+
+def _launched(settings: Settings, query: Tensor, key: Tensor, value: Tensor, backward: bool) -> None:
+    """Launch everything once, forward and backward, for the first row of the batch."""
+    query, key, value = (states[:1].contiguous() for states in (query, key, value))
+    for term in _terms(settings, query, key, value):
+        context, lse = term.forward()
+        if backward:
+            gradient = value.new_empty(context.shape)
+            term.backward(_Back(gradient, lse, delta_of(gradient, gradient, lse)))
 
 
 @dataclass(frozen=True)
@@ -82,31 +109,36 @@ def parts_of(pattern: Pattern, queries: int, keys: int, position: int, where: to
     """All queries without what makes some of them heavy; then those, if there are any, with all that they see."""
     heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
     light = pattern.light if heavy else pattern
-    first = _part(light, range(position, position + queries), None, keys, where)
-    if not heavy:
-        return first, None
-    rows = torch.tensor([row - position for row in heavy], device=where)
-    return first, _part(pattern, heavy, rows, keys, where)
+    blocks = [blocks_of(light, range(position, position + queries), keys, HEIGHT, WIDTH, where)]
+    rows: list[Tensor | None] = [None]
+    if heavy:
+        blocks.append(blocks_of(pattern, heavy, keys, HEIGHT, WIDTH, where))
+        rows.append(torch.tensor([row - position for row in heavy], device=where))
+    # Both have masks of one form, so that one compiled kernel serves both.
+    intervals = [_intervals(each.table) for each in blocks]
+    first, *others = (
+        _part(each, None if None in intervals else masks, some)
+        for each, masks, some in zip(blocks, intervals, rows, strict=True)
+    )
+    return first, others[0] if others else None
 
 
-def _part(
-    pattern: Pattern, places: range | tuple[int, ...], rows: Tensor | None, keys: int, where: torch.device
-) -> Part:
-    blocks = blocks_of(pattern, places, keys, HEIGHT, WIDTH, where)
-    masks, intervals = _masks(blocks.table)
+def _part(blocks: Blocks, intervals: Tensor | None, rows: Tensor | None) -> Part:
+    where = blocks.table.device
     jobs = jobs_of(blocks.by_query, HEIGHT, where), jobs_of(blocks.by_key, WIDTH, where)
-    return Part(rows, blocks, masks, intervals, *jobs)
+    return Part(rows, blocks, blocks.table if intervals is None else intervals, intervals is not None, *jobs)
 
 
-def _masks(table: Tensor) -> tuple[Tensor, bool]:
-    """Masks int64 [n, HEIGHT] as stretches of keys, if each is one: comparing is cheaper than picking bits."""
+def _intervals(table: Tensor) -> Tensor | None:
+    """Masks int64 [n, HEIGHT] as stretches of keys, int32 [n, 2, HEIGHT], if each is one: comparing is cheaper than
+    picking bits."""
     j = torch.arange(WIDTH, device=table.device)
     seen = (table[..., None] >> j) & 1 != 0  # [n, HEIGHT, WIDTH]
     low = torch.where(seen, j, WIDTH).amin(-1)
     high = torch.where(seen, j + 1, 0).amax(-1)
-    if bool((seen == (j >= low[..., None]) & (j < high[..., None])).all()):
-        return torch.stack([low, high], 1).to(torch.int32), True
-    return table, False
+    if not bool((seen == (j >= low[..., None]) & (j < high[..., None])).all()):
+        return None
+    return torch.stack([low, high], 1).to(torch.int32)
 
 
 class _Dot(torch.autograd.Function):
@@ -233,7 +265,9 @@ class _Problem:
         part_context = self._new(self.rows, jobs.parts, HEIGHT, self.values)
         part_lse = self._new(self.rows, jobs.parts, HEIGHT)
         if jobs.count and self.rows:
-            device.forward[(jobs.count, self.rows)](
+            launch(
+                device.forward,
+                (jobs.count, self.rows),
                 context=context,
                 lse=lse,
                 part_context=part_context,
@@ -249,7 +283,9 @@ class _Problem:
         result = self._like(self.query, *self.query.shape)
         parts = self._new(self.rows, jobs.parts, HEIGHT, self.features)
         if jobs.count and self.rows:
-            device.query_gradient[(jobs.count, self.rows)](
+            launch(
+                device.query_gradient,
+                (jobs.count, self.rows),
                 result=result,
                 part_result=parts,
                 back=self.settings.scale,
@@ -269,7 +305,9 @@ class _Problem:
         others, others_back = apart or (self, back)  # anything, where there are none
         lists = others.part.blocks.by_key
         if jobs.count and self.rows:
-            device.key_gradient[(jobs.count, self.rows)](
+            launch(
+                device.key_gradient,
+                (jobs.count, self.rows),
                 result=by_key,
                 value_result=by_value,
                 part_result=part_key,
@@ -278,14 +316,12 @@ class _Problem:
                 leads=jobs.leads,
                 heavy_query=others.query,
                 heavy_starts=lists.starts,
-                heavy_middles=lists.middles,
                 heavy_others=lists.others,
                 heavy_masks=lists.masks,
                 heavy_table=others.part.masks,
                 heavy_queries=others.queries,
                 heavy_places=others.noise["places"],
                 HEAVY=apart is not None,
-                HEAVY_INTERVALS=others.part.intervals,
                 **vars(back),
                 **{f"heavy_{name}": tensor for name, tensor in vars(others_back).items()},
                 **self._common(jobs, self.part.blocks.by_key),
@@ -343,5 +379,31 @@ class _Problem:
             "WIDTH": WIDTH,
             "FEATURES": power(self.features),
             "VALUES": power(self.values),
+            "ONE_LOOP": one_loop(self.settings, self.value.dtype),
             "PRECISION": self.settings.precision,
+            "num_stages": self._stages,
         }
+
+    @property
+    def _stages(self) -> int:
+        precision, where = self.settings.precision, self.query.device
+        return stages(self.value.dtype, self.features, self.values, precision, shared_memory(where))
+
+
+def stages(dtype: torch.dtype, features: int, values: int, precision: str, available: int) -> int:
+    """Return how many stages fit into the shared memory, in bytes, of a multiprocessor; 0: not even one does.
+
+    Most tiles are held by the gradient of the keys. Of what several stages hold, 3 is no more than 2.
+    """
+    exact = dtype is torch.float32 and precision != "tf32"  # two parts of each number are held
+    several, one = (8, 6) if exact else (6, 6 if dtype is torch.float32 else 4)
+    tile = HEIGHT * (power(features) + power(values)) // 2 * dtype.itemsize
+    for count, tiles in ((STAGES, several), (1, one)):
+        if tiles * tile + RESERVED <= available:
+            return count
+    return 0
+
+
+def one_loop(settings: Settings, dtype: torch.dtype) -> bool:
+    """Is a block's mask little beside all else that is computed for it? Then one loop takes blocks with and without."""
+    return settings.noise is not None or (dtype is torch.float32 and settings.precision != "tf32")

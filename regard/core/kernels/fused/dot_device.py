@@ -4,7 +4,9 @@ G rows of the batch, T queries, S keys, D features of keys, F of values. A *job*
 (jobs.py). Most tiles are one job, which writes its result. The list of a tile that meets far more than others, as one
 of global positions, is several jobs, so that it does not hold up the rest: they write parts, put together afterwards.
 
-In each job blocks without a mask come first, then those that have one. Energies are in units of log 2, for exp2.
+In each job blocks without a mask come first, then those that have one; each kind has a loop of its own. With ONE_LOOP a
+single loop takes both: half the code to compile, for what spends little of its time on masks. Energies are in units of
+log 2, for exp2.
 
 With NOISE there is Gumbel noise on the energies, of positions `places` and `key_places`, `share` of it.
 
@@ -42,16 +44,21 @@ def _put(base, found, places, size, width, FEATURES: tl.constexpr):
 
 @triton.jit
 def _shown(table, mask, INTERVALS: tl.constexpr, ACROSS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
-    """The block's mask, bool [HEIGHT, WIDTH]; ACROSS: [WIDTH, HEIGHT]. INTERVALS: each query sees a stretch."""
+    """The block's mask, bool [HEIGHT, WIDTH]; ACROSS: [WIDTH, HEIGHT]. INTERVALS: each query sees a stretch. A negative
+    number is the mask of a block all of whose pairs may look."""
     i, j = tl.arange(0, HEIGHT), tl.arange(0, WIDTH)
+    everything = mask < 0
+    mask = tl.maximum(mask, 0)
     if INTERVALS:
         low, high = tl.load(table + mask * 2 * HEIGHT + i), tl.load(table + (mask * 2 + 1) * HEIGHT + i)
+        low, high = tl.where(everything, 0, low), tl.where(everything, WIDTH, high)
         if ACROSS:
             return (j[:, None] >= low[None, :]) & (j[:, None] < high[None, :])
         else:
             return (j[None, :] >= low[:, None]) & (j[None, :] < high[:, None])
     else:
         bits = tl.load(table + mask * HEIGHT + i)
+        bits = tl.where(everything, -1, bits)
         if ACROSS:
             return ((bits[None, :] >> j[:, None].to(tl.int64)) & 1) != 0
         else:
@@ -115,8 +122,8 @@ def forward(
     query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
     queries, keys, features, values, parts, scale, states, places, key_places, share,
-    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """context [G, T, F] and lse [G, T]; of a job that is a part, [G, parts, HEIGHT, F] and [G, parts, HEIGHT]."""
     job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -132,13 +139,15 @@ def forward(
     total = tl.zeros((HEIGHT,), tl.float32)
     mixed = tl.zeros((HEIGHT, VALUES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    if not ONE_LOOP:
+        highest, total, mixed = _forward_stretch(
+            q, key, value, visible, others, masks, table, highest, total, mixed, begin, middle, keys, features, values,
+            scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
+            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        )  # fmt: skip
+        begin = middle
     highest, total, mixed = _forward_stretch(
-        q, key, value, visible, others, masks, table, highest, total, mixed, begin, middle, keys, features, values,
-        scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
-        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
-    )  # fmt: skip
-    highest, total, mixed = _forward_stretch(
-        q, key, value, visible, others, masks, table, highest, total, mixed, middle, end, keys, features, values,
+        q, key, value, visible, others, masks, table, highest, total, mixed, begin, end, keys, features, values,
         scale, state, at, key_places, share, NOISE, VISIBLE, True, INTERVALS,
         HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
@@ -181,8 +190,8 @@ def query_gradient(
     query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
     queries, keys, features, values, parts, scale, back, states, places, key_places, share,
-    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """∂q [G, T, D]; of a job that is a part, float32 [G, parts, HEIGHT, D]. `back` is the scale of ∂e k."""
     job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -199,13 +208,15 @@ def query_gradient(
     state, at = _noise_of(states, places, row, rows, queries, NOISE)
     found = tl.zeros((HEIGHT, FEATURES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    if not ONE_LOOP:
+        found = _query_stretch(
+            q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, middle, keys, features,
+            values, scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
+            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        )  # fmt: skip
+        begin = middle
     found = _query_stretch(
-        q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, middle, keys, features, values,
-        scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
-        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
-    )  # fmt: skip
-    found = _query_stretch(
-        q, g, sums, weighed, key, value, visible, others, masks, table, found, middle, end, keys, features, values,
+        q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, end, keys, features, values,
         scale, state, at, key_places, share, NOISE, VISIBLE, True, INTERVALS,
         HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
@@ -247,10 +258,10 @@ def _key_stretch(
 def key_gradient(
     query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
     tiles, begins, middles, ends, slots, leads, others, masks, table,
-    heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_middles, heavy_others, heavy_masks,
+    heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_others, heavy_masks,
     heavy_table, heavy_places, queries, heavy_queries, keys, features, values, parts, scale, back,
     states, places, key_places, share, NOISE: tl.constexpr, VISIBLE: tl.constexpr, HEAVY: tl.constexpr,
-    INTERVALS: tl.constexpr, HEAVY_INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """∂k [G, S, D] and ∂value [G, S, F]; of a job that is a part, float32 [G, parts, WIDTH, …]. With HEAVY there are
@@ -270,13 +281,15 @@ def key_gradient(
     by_key = tl.zeros((WIDTH, FEATURES), tl.float32)
     by_value = tl.zeros((WIDTH, VALUES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    if not ONE_LOOP:
+        by_key, by_value = _key_stretch(
+            k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, middle,
+            queries, features, values, scale, state, places, j, share, NOISE, False, INTERVALS,
+            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        )  # fmt: skip
+        begin = middle
     by_key, by_value = _key_stretch(
-        k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, middle,
-        queries, features, values, scale, state, places, j, share, NOISE, False, INTERVALS,
-        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
-    )  # fmt: skip
-    by_key, by_value = _key_stretch(
-        k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, middle, end,
+        k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, end,
         queries, features, values, scale, state, places, j, share, NOISE, True, INTERVALS,
         HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
@@ -286,17 +299,11 @@ def key_gradient(
         heavy_lse, heavy_delta = heavy_lse + row * heavy_queries, heavy_delta + row * heavy_queries
         begin = tl.load(heavy_starts + tile)
         lead = tl.load(leads + job) != 0
-        middle = tl.where(lead, tl.load(heavy_middles + tile), begin)
         end = tl.where(lead, tl.load(heavy_starts + tile + 1), begin)
-        by_key, by_value = _key_stretch(
+        by_key, by_value = _key_stretch(  # they are few: one loop takes those with and without a mask
             k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
-            by_key, by_value, begin, middle, heavy_queries, features, values, scale,
-            state, heavy_places, j, share, NOISE, False, HEAVY_INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
-        )  # fmt: skip
-        by_key, by_value = _key_stretch(
-            k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
-            by_key, by_value, middle, end, heavy_queries, features, values, scale,
-            state, heavy_places, j, share, NOISE, True, HEAVY_INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+            by_key, by_value, begin, end, heavy_queries, features, values, scale,
+            state, heavy_places, j, share, NOISE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
     if slot < 0:
         _put(result + row * keys * features, by_key * back, columns, keys, features, FEATURES)

@@ -11,8 +11,8 @@ from regard.core.kernels.fused import dot
 from regard.core.kernels.fused import hard_device as device
 from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of
 from regard.core.kernels.fused.blocks import power
-from regard.core.kernels.fused.device import on
-from regard.core.kernels.fused.dot import Part, Settings, parts_of
+from regard.core.kernels.fused.device import launch, on
+from regard.core.kernels.fused.dot import Part, Settings, one_loop, parts_of
 
 NOWHERE = torch.iinfo(torch.int32).max
 
@@ -53,12 +53,13 @@ def _part(
     if visible is not None:
         shown, rows = visible.tensor.to(torch.uint8), visible.numbers(count)
     if jobs.count and count:
-        device.choose[(jobs.count, count)](
-            query, key, best, chosen, part_best, part_chosen, shown, rows,
+        launch(
+            device.choose, (jobs.count, count), query, key, best, chosen, part_best, part_chosen, shown, rows,
             jobs.tiles, jobs.begins, jobs.middles, jobs.ends, jobs.slots, lists.others, lists.masks, part.masks,
             queries, key.shape[1], features, jobs.parts, settings.scale,
             places if noise is None else noise.states, places, key_places,
             NOISE=noise is not None, VISIBLE=visible is not None, INTERVALS=part.intervals,
+            ONE_LOOP=one_loop(settings, query.dtype),
             HEIGHT=dot.HEIGHT, WIDTH=dot.WIDTH, FEATURES=power(features), PRECISION=settings.precision,
         )  # fmt: skip
         if jobs.cut is not None:

@@ -45,8 +45,8 @@ def choose(
     query, key, best_into, chosen_into, part_best, part_chosen, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table, queries, keys, features, parts, scale,
     states, places, key_places,
-    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    FEATURES: tl.constexpr, PRECISION: tl.constexpr,
+    NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The highest energy [G, T] and the position of its key, int32, −1 where there is none; of a job that is a part,
     [G, parts, HEIGHT]."""
@@ -61,12 +61,14 @@ def choose(
     best = tl.full((HEIGHT,), -float("inf"), tl.float32)
     chosen = tl.full((HEIGHT,), -1, tl.int32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
+    if not ONE_LOOP:
+        best, chosen = _stretch(
+            q, key, visible, others, masks, table, best, chosen, begin, middle, keys, features, scale,
+            state, at, key_places, NOISE, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, PRECISION,
+        )  # fmt: skip
+        begin = middle
     best, chosen = _stretch(
-        q, key, visible, others, masks, table, best, chosen, begin, middle, keys, features, scale,
-        state, at, key_places, NOISE, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, PRECISION,
-    )  # fmt: skip
-    best, chosen = _stretch(
-        q, key, visible, others, masks, table, best, chosen, middle, end, keys, features, scale,
+        q, key, visible, others, masks, table, best, chosen, begin, end, keys, features, scale,
         state, at, key_places, NOISE, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, PRECISION,
     )  # fmt: skip
     if slot < 0:

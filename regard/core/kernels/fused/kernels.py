@@ -11,6 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.fused.arrangement import arrangements_of, merged
+from regard.core.kernels.fused.device import shared_memory
 from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.tile_kernels import regroups, unsuited
@@ -98,7 +99,7 @@ class FusedHard:
     def run(self, request: Request) -> Result:
         from regard.core import noise
         from regard.core.kernels.fused.chosen import take
-        from regard.core.kernels.fused.dot import Noise, Settings, attend
+        from regard.core.kernels.fused.dot import Noise, Settings, attend, prepare
         from regard.core.kernels.fused.hard import choose
 
         hard, terms, leading = request.normalizer, request.terms, request.leading
@@ -110,15 +111,19 @@ class FusedHard:
             settings = replace(plain, noise=Noise(noise.mixed_in(request.noise_seed, request.rows.flatten())))
         query, key = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key))
         value = fold(request.value, leading)
-        chosen = choose(settings, query.detach(), key.detach())
         # The softmax behind the log-probability is the surrogate too, unless that has noise or a temperature.
         apart = hard.surrogate is not None and (hard.sample or hard.temperature != 1)
         fixed = value.detach()  # its gradient is that of the hard weights
-        soft, lse = attend(plain, query, key, fixed[..., :1] if apart or hard.surrogate is None else fixed)
+        softmaxes = [(plain, fixed[..., :1] if apart or hard.surrogate is None else fixed)]
         if apart:
             share = 1 / hard.temperature
             some = None if settings.noise is None else replace(settings.noise, share=share)
-            soft, _ = attend(replace(plain, scale=terms.scale * share, noise=some), query, key, fixed)
+            softmaxes.append((replace(plain, scale=terms.scale * share, noise=some), fixed))
+        for each, weighted in softmaxes:
+            prepare(each, query, key, weighted)  # they are compiled while the choice is
+        chosen = choose(settings, query.detach(), key.detach())
+        found = [attend(each, query, key, weighted) for each, weighted in softmaxes]
+        soft, lse = found[-1][0], found[0][1]
         shape = (*leading, request.queries)
         surrogate = None if hard.surrogate is None else soft.view(*shape, value.shape[-1])
         context, energy = take(query, key, value, chosen, terms.scale)
@@ -171,14 +176,22 @@ def _not_softmax(request: Request) -> str | None:
 
 def _not_products(request: Request) -> str | None:
     """Why no kernel for products of queries and keys can serve the request."""
-    from regard.core.kernels.fused.dot import MOST_FEATURES
+    from regard.core.kernels.fused.dot import MOST_FEATURES, stages
 
     if not isinstance(request.terms, Bilinear):
         return f"{request.score.title} is not a product of query and key"
     if request.allowed is not None:
         return "a mask of pairs would have to be asked for every pair"
-    widest = max(request.terms.query.shape[-1], request.value.shape[-1])
-    return f"heads of {widest} features are too wide for it" if widest > MOST_FEATURES else None
+    features, values = request.terms.query.shape[-1], request.value.shape[-1]
+    if max(features, values) > MOST_FEATURES:
+        return f"heads of {max(features, values)} features are too wide for it"
+    precision = "tf32" if isinstance(request.normalizer, Softmax) and not exact_products() else "tf32x3"
+    available = shared_memory(request.query.device)
+    if not stages(request.value.dtype, features, values, precision, available):
+        return (
+            f"heads of {max(features, values)} features need more shared memory than the {available:,} bytes there are"
+        )
+    return None
 
 
 def _unsuited(request: Request) -> str | None:

@@ -50,14 +50,15 @@ def expected(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: flo
     ],
 )
 @pytest.mark.parametrize(("queries", "keys", "position"), [(150, 150, 0), (37, 150, 100)])
-def test_as_torchs_own(text: str, padded: bool, queries: int, keys: int, position: int) -> None:
+@pytest.mark.parametrize("precision", ["ieee", "tf32"], ids=["one loop", "two loops"])  # the interpreter rounds nothing
+def test_as_torchs_own(text: str, padded: bool, queries: int, keys: int, position: int, precision: str) -> None:
     pattern, scale = parse(text), 0.3
     inputs = [
         torch.randn(2, size, width, requires_grad=True) for size, width in ((queries, 24), (keys, 24), (keys, 20))
     ]
     seen = torch.arange(keys) < LENGTHS[:, None] if padded else torch.ones(2, keys, dtype=torch.bool)
     mask = pattern.mask(queries, keys, position) & seen[:, None]
-    settings = dot.Settings(pattern, position, Flat(seen, None) if padded else None, scale, "ieee")
+    settings = dot.Settings(pattern, position, Flat(seen, None) if padded else None, scale, precision)
     context, lse = dot.attend(settings, *inputs)
     exact = [x.detach().double().requires_grad_() for x in inputs]
     wanted, wanted_lse = expected(*exact, mask, scale)
@@ -69,6 +70,36 @@ def test_as_torchs_own(text: str, padded: bool, queries: int, keys: int, positio
     right = torch.autograd.grad((wanted * given).sum() + (wanted_lse * given_lse)[finite].sum(), exact)
     for mine, theirs in zip(found, right, strict=True):
         torch.testing.assert_close(mine, theirs.float(), atol=3e-5, rtol=1e-4)
+
+
+def test_masks_of_both_parts_have_one_form() -> None:
+    """So that one compiled kernel serves both."""
+    light, heavy = dot.parts_of(parse("window(9) | global(0, 70)"), 150, 150, 0, torch.device("cpu"))
+    assert heavy is not None and not light.intervals and not heavy.intervals
+    light, heavy = dot.parts_of(parse("window(9) | global(0)"), 9, 150, 0, torch.device("cpu"))
+    assert heavy is not None and light.intervals and heavy.intervals
+
+
+H200, RTX_4090 = 232_448, 101_376
+
+
+@pytest.mark.parametrize(
+    ("dtype", "features", "precision", "available", "count"),
+    [
+        (torch.float32, 128, "tf32x3", H200, 1),
+        (torch.float32, 80, "tf32x3", H200, 1),  # as 128
+        (torch.float32, 128, "tf32", H200, 3),
+        (torch.float32, 64, "tf32x3", H200, 3),
+        (torch.bfloat16, 128, "tf32x3", H200, 3),
+        (torch.float32, 64, "tf32x3", RTX_4090, 1),
+        (torch.float32, 128, "tf32", RTX_4090, 0),
+    ],
+)
+def test_as_many_stages_as_fit_into_shared_memory(
+    dtype: torch.dtype, features: int, precision: str, available: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dot, "HEIGHT", 64)
+    assert dot.stages(dtype, features, features, precision, available) == count
 
 
 def test_heavy_rows_and_long_lists_are_there() -> None:

@@ -1,0 +1,133 @@
+"""Every kernel on a GPU against the definition in float64 from the same rounded numbers, forward and backward."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard import Entmax15, Hard, Softmax, Sparsemax
+from regard.core.kernels.dense import Dense
+from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot, FusedHard
+from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.heads import Heads
+from regard.core.kernels.kernel import Kernel
+from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
+from regard.core.reference import reference
+from tests.gpu.drawn import Case, Range, draw, is_hard
+
+CASES = 1000
+TOLERANCE = {torch.float32: 5e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}
+TF32 = 6e-3
+SOFT = (Softmax(), Softmax(0.6))
+FAMILY = (*SOFT, Sparsemax(), Entmax15())
+HARD = (Hard(), Hard("gumbel", 0.7, sample=True), Hard("reinforce", sample=True), Hard("reinforce"))
+PRODUCTS = ("dot", "scaled_dot", "general", "cosine")
+drawn_cases = pytest.mark.parametrize("number", range(CASES))
+
+
+def check(kernel: Kernel, what: Range, number: int) -> None:
+    case = draw(kernel, what, number)
+    torch.backends.cuda.matmul.allow_tf32 = case.tf32
+    found, expected = kernel.run(case.request), reference(case.exact)
+    tolerance = TF32 if case.tf32 else TOLERANCE[case.request.value.dtype]
+    if is_hard(case.request):
+        assert found.chosen is not None and expected.chosen is not None
+        if not torch.equal(found.chosen, expected.chosen):  # nearly equal energies may fall either way
+            _check_choice(case, found.chosen, expected.chosen, tolerance)
+            return
+    outputs, rights = [found.context], [expected.context]
+    if found.log_probability is not None and expected.log_probability is not None:
+        outputs, rights = [*outputs, found.log_probability], [*rights, expected.log_probability]
+    for mine, right in zip(outputs, rights, strict=True):
+        _near(mine, right, tolerance, f"output of {case.text}")
+    gradients = _gradients(outputs, case.leaves), _gradients(rights, case.exact_leaves)
+    for index, (mine, right) in enumerate(zip(*gradients, strict=True)):
+        _near(mine, right, tolerance, f"gradient {index} of {case.text}")
+        if index in case.padding:
+            assert not mine[case.padding[index]].any(), f"padding got a gradient: {case.text}"
+
+
+def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Tensor]:
+    generator = torch.Generator("cuda").manual_seed(2)
+    total = torch.zeros((), device="cuda", dtype=torch.float64)
+    for each in outputs:
+        given = torch.randn(each.shape, device="cuda", generator=generator)
+        total = total + (each.masked_fill(each == -torch.inf, 0).double() * given).sum()
+    if not total.requires_grad:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    found = torch.autograd.grad(total, leaves, allow_unused=True)
+    return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found, strict=True)]
+
+
+def _near(mine: Tensor, right: Tensor, tolerance: float, what: str) -> None:
+    """‖x − right‖ is small beside ‖right‖, or beside that of numbers around 1."""
+    mine, right = mine.double(), right.double()
+    same = mine == right  # −inf among them
+    error = torch.where(same, 0, mine - right).norm()
+    bound = tolerance * (torch.where(same, 0, right).norm() + right.numel() ** 0.5)
+    assert bool(error <= bound), f"error {float(error):.3g}, at most {float(bound):.3g}: {what}"
+
+
+def _check_choice(case: Case, chosen: Tensor, right: Tensor, tolerance: float) -> None:
+    """Where another key was chosen, its energy is nearly as high."""
+    assert ((chosen < 0) == (right < 0)).all(), case.text
+    request = case.exact
+    if request.normalizer.sample:  # type: ignore[union-attr]
+        return  # noise decides: other tests see to it that it is the same
+    energies = request.score.energies(request.query, request.key).expand(
+        *request.leading, request.queries, request.keys
+    )
+    mine, best = (energies.gather(-1, each.clamp(min=0)[..., None])[..., 0] for each in (chosen, right))
+    far = (best - mine > 40 * tolerance) & (right >= 0)
+    assert not far.any(), f"a key of lower energy was chosen: {case.text}"
+
+
+@drawn_cases
+def test_fused_dot(number: int) -> None:
+    check(FusedDot(), Range(PRODUCTS, features=(8, 16, 24, 64, 80, 128), by_pair=False), number)
+
+
+@drawn_cases
+def test_fused_additive(number: int) -> None:
+    check(FusedAdditive(), Range(("additive",), features=(8, 24, 64, 80, 256)), number)
+
+
+@drawn_cases
+def test_fused_hard(number: int) -> None:
+    check(FusedHard(), Range(PRODUCTS, normalizers=HARD, features=(8, 64, 80), by_pair=False), number)
+
+
+@drawn_cases
+def test_torch_dense(number: int) -> None:
+    check(Dense(), Range(PRODUCTS), number)
+
+
+@drawn_cases
+def test_torch_classes(number: int) -> None:
+    check(Classes(), Range(PRODUCTS, ("strided",), by_pair=False), number)
+
+
+@drawn_cases
+def test_anywhere_tiles(number: int) -> None:
+    check(Tiles(), Range(normalizers=FAMILY, dropout=True), number)
+
+
+@drawn_cases
+def test_anywhere_regrouped(number: int) -> None:
+    check(Regrouped(), Range(patterns=("strided",), normalizers=FAMILY, by_pair=False, dropout=True), number)
+
+
+@drawn_cases
+def test_anywhere_union(number: int) -> None:
+    check(Union(), Range(patterns=("union",), by_pair=False, dropout=True), number)
+
+
+@drawn_cases
+def test_anywhere_hard(number: int) -> None:
+    check(HardChoice(), Range(normalizers=HARD), number)
+
+
+@drawn_cases
+def test_anywhere_heads(number: int) -> None:
+    check(Heads(), Range(by_head=True, features=(8, 64, 80), normalizers=(*FAMILY, *HARD)), number)
