@@ -51,7 +51,7 @@ def _passes(name: str) -> bool:
     file, *options = PARTS[name]
     path = Path(__file__).with_name(file)
     began = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path), *options]
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", str(path), *options]
     code = subprocess.run(command, env={**os.environ, "REGARD_TEST_GPU": "1"}, check=False).returncode
     print(f"{name}: {'passed' if code == 0 else 'FAILED'} in {time.monotonic() - began:.0f} s", flush=True)
     return code == 0

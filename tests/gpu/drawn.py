@@ -35,6 +35,8 @@ class Range:
     """biases and masks of pairs too"""
     by_head: bool = False
     dropout: bool = False
+    padding: bool = True
+    """lengths, masks and offsets too"""
 
 
 @dataclass
@@ -45,6 +47,8 @@ class Case:
     exact: Request
     leaves: list[Tensor]
     exact_leaves: list[Tensor]
+    states: int
+    """how many of the leaves are query, key, value and bias; the others are parameters"""
     padding: dict[int, Tensor]
     """bool [..., S] of key (1) and value (2): which positions are padding to every query"""
     tf32: bool
@@ -74,12 +78,16 @@ def _drawn(rng: random.Random, what: Range) -> Case:
         return drawn[:1] if leading and rng.random() < 0.1 else drawn
 
     leaves = [states(queries, features), states(keys, features), states(keys, width)]
-    leading = torch.broadcast_shapes(*(each.shape[:-2] for each in leaves))
-    lengths, allowed, bias = _masks(rng, generator, leading, queries, keys, dtype, what.by_pair)
-    padding = _put_nan(leaves, leading, lengths, allowed)
-    position = rng.choice([0, 0, 3, 64, 150])
-    pattern = _pattern(rng, what, leading)
     name = rng.choice(what.scores)
+    if name in ("dot", "general"):  # energies of a few units, as the other scores have
+        leaves[0] = (leaves[0] * (rng.choice([1.0, 3.0]) / features**0.5)).to(dtype)
+    leading = torch.broadcast_shapes(*(each.shape[:-2] for each in leaves))
+    lengths, allowed, bias = None, None, None
+    if what.padding:
+        lengths, allowed, bias = _masks(rng, generator, leading, queries, keys, dtype, what.by_pair)
+    padding = _put_nan(leaves, leading, lengths, allowed)
+    position = rng.choice([0, 0, 3, 64, 150]) if what.padding else 0
+    pattern = _pattern(rng, what, leading)
     score = _score(name, features, dtype, rng)
     normalizer, dropout = rng.choice(what.normalizers), rng.choice([0.0, 0.0, 0.3]) if what.dropout else 0.0
     seed = rng.getrandbits(31)
@@ -97,7 +105,8 @@ def _drawn(rng: random.Random, what: Range) -> Case:
     text += f" {name} {pattern} {normalizer}"
     text += f" lengths={lengths is not None} allowed={allowed is not None} bias={bias is not None} dropout={dropout}"
     parameters, exact_parameters = list(score.parameters()), list(exact_score.parameters())
-    return Case(*both, [*leaves, *parameters], [*exact_leaves, *exact_parameters], padding, tf32, text)
+    every = [*leaves, *parameters], [*exact_leaves, *exact_parameters]
+    return Case(*both, *every, len(leaves), padding, tf32, text)
 
 
 def _score(name: str, features: int, dtype: torch.dtype, rng: random.Random) -> Score:
@@ -122,6 +131,8 @@ def _pattern(rng: random.Random, what: Range, leading: Sequence[int]) -> Pattern
 def _text(rng: random.Random, kind: str) -> str:
     n, step = rng.choice([1, 9, 64, 100]), rng.choice([2, 4, 7, 33])
     plain = [f"window({n})", f"window({n}, 0)", "causal", "full", f"window(0, {n})"]
+    if kind == "stride":
+        return f"strided({step})"
     strided = [f"strided({step})", f"dilated({rng.choice([1, 3, 9])}, {step})", f"strided({step}) & window({n})"]
     wide = [
         f"window({n}) | global(0, {rng.choice([5, 70, 190])})",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from torch import Tensor
@@ -16,7 +18,8 @@ from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.reference import reference
 from tests.gpu.drawn import Case, Range, draw, is_hard
 
-CASES = 1000
+CASES = int(os.environ.get("REGARD_TEST_CASES", "1000"))
+"""of each kernel"""
 TOLERANCE = {torch.float32: 5e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}
 TF32 = 6e-3
 SOFT = (Softmax(), Softmax(0.6))
@@ -43,7 +46,9 @@ def check(kernel: Kernel, what: Range, number: int) -> None:
         _near(mine, right, tolerance, f"output of {case.text}")
     gradients = _gradients(outputs, case.leaves), _gradients(rights, case.exact_leaves)
     for index, (mine, right) in enumerate(zip(*gradients, strict=True)):
-        _near(mine, right, tolerance, f"gradient {index} of {case.text}")
+        # The gradient of a parameter is a sum over all queries, whose rounding errors add up.
+        summands = case.request.rows.numel() * case.request.queries if index >= case.states else 1
+        _near(mine, right, tolerance * summands**0.5, f"gradient {index} of {case.text}")
         if index in case.padding:
             assert not mine[case.padding[index]].any(), f"padding got a gradient: {case.text}"
 
@@ -95,7 +100,7 @@ def test_fused_additive(number: int) -> None:
 
 @drawn_cases
 def test_fused_hard(number: int) -> None:
-    check(FusedHard(), Range(PRODUCTS, normalizers=HARD, features=(8, 64, 80), by_pair=False), number)
+    check(FusedHard(), Range(PRODUCTS, normalizers=HARD, features=(8, 64), by_pair=False), number)
 
 
 @drawn_cases
@@ -105,7 +110,7 @@ def test_torch_dense(number: int) -> None:
 
 @drawn_cases
 def test_torch_classes(number: int) -> None:
-    check(Classes(), Range(PRODUCTS, ("strided",), by_pair=False), number)
+    check(Classes(), Range(PRODUCTS, ("stride",), padding=False), number)
 
 
 @drawn_cases

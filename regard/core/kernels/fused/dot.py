@@ -377,8 +377,8 @@ class _Problem:
             "INTERVALS": self.part.intervals,
             "HEIGHT": HEIGHT,
             "WIDTH": WIDTH,
-            "FEATURES": power(self.features),
-            "VALUES": power(self.values),
+            "FEATURES": tile_width(self.features),
+            "VALUES": tile_width(self.values),
             "ONE_LOOP": one_loop(self.settings, self.value.dtype),
             "PRECISION": self.settings.precision,
             "num_stages": self._stages,
@@ -390,6 +390,12 @@ class _Problem:
         return stages(self.value.dtype, self.features, self.values, precision, shared_memory(where))
 
 
+def tile_width(features: int) -> int:
+    """Return the width of a tile that holds so many features: a power of two, and at least 32, because of narrower
+    ones Triton 3.6 reads beyond the shared memory in products of 16-bit numbers."""
+    return max(32, power(features))
+
+
 def stages(dtype: torch.dtype, features: int, values: int, precision: str, available: int) -> int:
     """Return how many stages fit into the shared memory, in bytes, of a multiprocessor; 0: not even one does.
 
@@ -397,7 +403,7 @@ def stages(dtype: torch.dtype, features: int, values: int, precision: str, avail
     """
     exact = dtype is torch.float32 and precision != "tf32"  # two parts of each number are held
     several, one = (8, 6) if exact else (6, 6 if dtype is torch.float32 else 4)
-    tile = HEIGHT * (power(features) + power(values)) // 2 * dtype.itemsize
+    tile = HEIGHT * (tile_width(features) + tile_width(values)) // 2 * dtype.itemsize
     for count, tiles in ((STAGES, several), (1, one)):
         if tiles * tile + RESERVED <= available:
             return count
