@@ -21,7 +21,6 @@ from regard.core.result import Result
 from regard.core.scores import Additive, Remembered, wide
 from regard.core.transforms import transform_of
 
-
 Mode = tuple[bool, bool, torch.dtype | None]
 """(gradients are recorded, inference mode, the dtype of autocast or None)"""
 
@@ -149,9 +148,7 @@ class Memory:
         checks.common_leading(query=query, key=self.key)
         query = requests.as_autocast(query)
         ready = self._prepared()
-        found = single.read(
-            query, ready.key, ready.value, self.owner.score, normalizer, ready.padding, ready.additive
-        )
+        found = single.read(query, ready.key, ready.value, self.owner.score, normalizer, ready.padding, ready.additive)
         return found if weights else replace(found, weights=None)
 
     def _prepared(self) -> Prepared:

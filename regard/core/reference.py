@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core import noise
+from regard.core import checks, noise
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.request import Request
@@ -31,7 +31,9 @@ def defined_energies(request: Request) -> Tensor:
     """The score's definition. In half precision by its terms, whose products are float32."""
     if request.query.dtype in (torch.float16, torch.bfloat16) and request.terms is not None:
         return energies_of(request.terms)
-    return request.score.energies(request.query, request.key)
+    energies = request.score.energies(request.query, request.key)
+    wanted = (*request.leading, request.queries, request.keys)
+    return checks.energies(request.score.title, energies, wanted)
 
 
 def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -13,11 +14,11 @@ from torch import Tensor
 from regard.core import checks
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
-from regard.core.patterns import Full, Pattern
-from regard.core.scores import AdditiveTerms, Bilinear, Score, wide
+from regard.core.patterns import Full, Pattern, check_own
+from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Request:
     """Shapes: `leading` is what the leading dims of query, key and value broadcast to; T queries, S keys."""
 
@@ -43,6 +44,13 @@ class Request:
     rows: Tensor
     """int64 [*leading]: the number by which noise knows each row of the batch"""
 
+    def __repr__(self) -> str:
+        """One line, without tensors."""
+        sizes = " × ".join(str(n) for n in (*self.leading, self.queries))
+        pattern = "LocalPredictive" if isinstance(self.pattern, LocalPredictive) else str(self.pattern)
+        choices = f"{self.score.title}, {shorten(pattern, 60, placeholder=' …')}, {self.normalizer}"
+        return f"attention of {sizes} queries to {self.keys} keys: {choices}"
+
     @property
     def leading(self) -> torch.Size:
         return self.rows.shape
@@ -58,7 +66,7 @@ class Request:
     @cached_property
     def terms(self) -> Bilinear | AdditiveTerms | None:
         """What the score hands to the kernels."""
-        return self.score.terms(self.query, self.score.key_side(self.key)) if self.score.lean else None
+        return terms_of(self.score, self.query, self.score.key_side(self.key)) if self.score.lean else None
 
     @property
     def noise_seed(self) -> int:
@@ -105,6 +113,10 @@ def read(
     leading = checks.common_leading(query=query, key=key, value=value)
     pairs = (*leading, query.shape[-2], key.shape[-2])
     _check_heads(leading, score, pattern)
+    fixed = pattern.within if isinstance(pattern, LocalPredictive) else pattern
+    check_own(
+        fixed, query.shape[-2], key.shape[-2], checks.whole_number("attention", "position", position), query.device
+    )
     if bias is not None:
         bias = checks.pairs("bias", bias, pairs, floating=True).to(wide(query[..., :0, :]).dtype)
     if allowed is not None:
@@ -130,7 +142,7 @@ def read(
         visible=visible,
         allowed=allowed,
         lengths=counts,
-        position=checks.whole_number("attention", "position", position),
+        position=position,
         dropout=dropout,
         seed=_seed(generator) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
         rows=torch.arange(leading.numel(), device=query.device).view(leading),

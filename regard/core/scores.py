@@ -241,6 +241,19 @@ class Additive(Score):
         return self.vector.shape[0] if self.vector.dim() == 2 else None
 
 
+def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+    """The terms of a lean score, for queries [..., T, Dq] and k' [..., S, D], checked."""
+    terms = score.terms(query, key_side)
+    if not isinstance(terms, (Bilinear, AdditiveTerms)):
+        got = f"got {type(terms).__name__}; a score of neither family leaves `terms` undefined"
+        raise TypeError(f"score: {score.title}.terms: expected Bilinear or AdditiveTerms, {got}")
+    q, k = terms.query.shape, terms.key.shape
+    if q[-1] != k[-1] or q[-2] != query.shape[-2] or k[-2] != key_side.shape[-2]:
+        wanted = f"q' [..., {query.shape[-2]}, D] and k' [..., {key_side.shape[-2]}, D]"
+        raise ValueError(f"score: {score.title}.terms: expected {wanted}, got {list(q)} and {list(k)}")
+    return terms
+
+
 def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
     """The energies [..., T, S] of what a score hands to the kernels, in float32 or better."""
     query, key = wide(terms.query), wide(terms.key)
