@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.core.checks import positive
+from regard.core.transforms import transform_of
 
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
 
@@ -47,7 +48,8 @@ class Entmax(Normalizer, ABC):
 
     def __call__(self, energies: Tensor) -> Tensor:
         """Weights, differentiable."""
-        return cast(Tensor, _Normalize.apply(energies, self))  # type: ignore[no-untyped-call]
+        transformed = not torch.compiler.is_compiling() and transform_of(energies) is not None
+        return cast(Tensor, (_NormalizeAnyWay if transformed else _Normalize).apply(energies, self))
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,23 @@ class _Normalize(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         # Out of plain operations, so that this backward can itself be differentiated.
         return ctx.normalizer.backward(weights, gradient), None
+
+
+class _NormalizeAnyWay(_Normalize):
+    """The same for transforms of torch.func; torch.compile knows no function that has a `jvp`."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        ctx.normalizer = inputs[1]
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, _):  # type: ignore[no-untyped-def]
+        (weights,) = ctx.saved_tensors
+        return ctx.normalizer.backward(weights, tangent)  # the matrix of derivatives is symmetric
 
 
 def _below_highest(energies: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ def _lays_out(dtype: torch.dtype) -> bool:
     """Can this torch multiply by a W that is laid out, and is the result right?"""
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
-    x, weight, bias = (torch.linspace(-1, 1, size).view(shape).to(dtype) for size, shape in _TRIAL)
+    x, weight, bias = (torch.linspace(-1, 1, size, device="cpu").view(shape).to(dtype) for size, shape in _TRIAL)
     try:
         laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
         found = _laid_out_product()(x, laid_out, bias, "relu", [], "")

@@ -56,7 +56,7 @@ def hide(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
         energies = energies + request.bias
     mask, gain = request.mask(), None
     if isinstance(request.pattern, LocalPredictive):
-        real = request.lengths if request.lengths is not None else torch.tensor(request.keys)
+        real = request.lengths if request.lengths is not None else torch.tensor(request.keys, device="cpu")
         focus = request.pattern.focus(request.query, real.to(request.query.device)[..., None, None], request.keys)
         mask, gain = focus.near if mask is None else mask & focus.near, focus.gain
     return (energies if mask is None else energies.masked_fill(~mask, -torch.inf)), gain

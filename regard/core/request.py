@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Any
 
@@ -16,6 +15,7 @@ from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_own
 from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
+from regard.core.transforms import transform_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,10 +39,17 @@ class Request:
     """int64, broadcasts to [*leading]"""
     position: int
     dropout: float
-    seed: int
+    seed: int | Tensor
     """of dropout and samples; 0 where neither is asked for"""
     rows: Tensor
     """int64 [*leading]: the number by which noise knows each row of the batch"""
+    terms: Bilinear | AdditiveTerms | None = field(init=False)
+    """what the score hands to the kernels"""
+
+    def __post_init__(self) -> None:
+        # Not a cached_property, whose lock in Python 3.11 cannot be compiled.
+        terms = terms_of(self.score, self.query, self.score.key_side(self.key)) if self.score.lean else None
+        object.__setattr__(self, "terms", terms)
 
     def __repr__(self) -> str:
         """One line, without tensors."""
@@ -63,13 +70,13 @@ class Request:
     def keys(self) -> int:
         return self.key.shape[-2]
 
-    @cached_property
-    def terms(self) -> Bilinear | AdditiveTerms | None:
-        """What the score hands to the kernels."""
-        return terms_of(self.score, self.query, self.score.key_side(self.key)) if self.score.lean else None
+    @property
+    def transform(self) -> str | None:
+        """What only plain operations can go through, in words; None: the operations simply run."""
+        return transform_of(self.query)
 
     @property
-    def noise_seed(self) -> int:
+    def noise_seed(self) -> int | Tensor:
         """Samples and dropout draw from different streams."""
         return self.seed + 0x5BD1E995
 
@@ -144,7 +151,7 @@ def read(
         lengths=counts,
         position=position,
         dropout=dropout,
-        seed=_seed(generator) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
+        seed=_seed(generator, query) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
         rows=torch.arange(leading.numel(), device=query.device).view(leading),
     )
 
@@ -157,7 +164,7 @@ def without_padding(states: Tensor, visible: Tensor | None) -> Tensor:
 def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.device) -> Tensor:
     """int64 [*prefix of leading, 1, …]: aligned from the left, so that it broadcasts against the leading dims."""
     try:
-        given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
+        given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths, device="cpu")
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"lengths: expected integers, got {lengths!r}") from None
     if given.dtype.is_floating_point or given.dtype.is_complex or given.dtype is torch.bool:
@@ -166,8 +173,10 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     if len(prefix) < given.dim() or any(n not in (1, size) for n, size in zip(given.shape, prefix, strict=True)):
         wanted = f"a shape that begins like the leading dims {checks.shape(leading)}"
         raise ValueError(f"lengths: expected {wanted}, got {checks.shape(given)}")
-    # On other devices the check would wait for the device; there, lengths out of range act as 0 or as the whole row.
-    if given.device.type == "cpu" and given.numel() and (given.min() < 0 or given.max() > keys):
+    # On other devices the check would wait for the device, and a transform has no numbers to look at; there, lengths out
+    # of range act as 0 or as the whole row.
+    known = given.device.type == "cpu" and given.numel() and transform_of(given) is None
+    if known and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
     return _sent(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
 
@@ -238,8 +247,11 @@ def _check_heads(leading: torch.Size, score: Score, pattern: Pattern | LocalPred
             raise ValueError(f"{name}: made for {heads} heads (the last leading dim), got {got}")
 
 
-def _seed(generator: torch.Generator | None) -> int:
+def _seed(generator: torch.Generator | None, query: Tensor) -> int | Tensor:
+    """A whole number; under a transform, which has none, an int64 tensor []."""
     if generator is not None and not isinstance(generator, torch.Generator):
         raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
-    device = "cpu" if generator is None else generator.device
+    device = torch.device("cpu") if generator is None else generator.device
+    if transform_of(query) is not None:
+        return torch.randint(1 << 31, (), generator=generator, device=query.device if generator is None else device)
     return int(torch.randint(1 << 31, (), generator=generator, device=device))

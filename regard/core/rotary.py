@@ -36,6 +36,6 @@ def _few(count: int) -> int:
 @kept(most=64)
 def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """(cosines, sines) [count, d/2]"""
-    speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64) / features)
-    angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds
+    speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
+    angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * speeds
     return angles.cos().float().to(device), angles.sin().float().to(device)

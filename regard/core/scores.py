@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import positive, whole_number
+from regard.core.transforms import without_autocast
 
 
 class Bilinear(NamedTuple):
@@ -257,7 +258,7 @@ def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | Additi
 def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
     """The energies [..., T, S] of what a score hands to the kernels, in float32 or better."""
     query, key = wide(terms.query), wide(terms.key)
-    with torch.autocast(query.device.type, enabled=False):  # which would narrow the product again
+    with without_autocast(query.device):  # which would narrow the product again
         if isinstance(terms, Bilinear):
             return query @ key.mT * terms.scale
         pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]

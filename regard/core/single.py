@@ -16,6 +16,7 @@ from regard.core.additive_reads import HIDDEN, AdditiveReads
 from regard.core.normalizers import Entmax, Normalizer, Softmax
 from regard.core.result import Result
 from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
+from regard.core.transforms import without_autocast
 
 FEW = 16
 """queries a row, if nobody asks for gradients"""
@@ -45,7 +46,7 @@ def read(
     if shared:
         query = query.transpose(-3, -2)  # [..., 1, k, Dq]
     terms = terms_of(score, query, key)
-    with torch.autocast(query.device.type, enabled=False):  # energies stay in float32
+    with without_autocast(query.device):  # energies stay in float32
         if reads is None:
             energies = _energies(terms)  # [..., T, S]
         elif not torch.is_grad_enabled():

@@ -6,6 +6,8 @@ carried out on shapes alone, that is impossible, and plain torch operations have
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
@@ -23,3 +25,17 @@ def transform_of(states: Tensor) -> str | None:
     if states.is_meta or isinstance(states, FakeTensor):
         return "these tensors have shapes, but no numbers"
     return None
+
+
+def traced() -> bool:
+    """Could a tensor that is made now belong to a transform, so that it must not be cached?"""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
+    )
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Keep autocast from narrowing products; tensors without numbers know no autocast."""
+    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)

@@ -44,6 +44,8 @@ class Dense:
             return "there is nothing to compute"
         if not self._causal(request) and request.pattern != Full() and request.queries * request.keys > _SMALL:
             return f"the pattern would become a mask of {request.queries} × {request.keys}"
+        if request.transform is not None and not torch.compiler.is_compiling() and not request.query.is_meta:
+            return request.transform
         if request.queries * request.keys >= _LARGE and FusedDot().refuse(request) is None and rounds_float32(request):
             return "torch's attention in float32 takes longer than products in TF32 along blocks"
         return None

@@ -69,7 +69,7 @@ def unsuited(request: Request) -> str | None:
         return "each head has a pattern of its own"
     if request.terms is None:
         return f"{request.score.title} is neither bilinear nor additive"
-    return None
+    return request.transform
 
 
 def unregroupable(request: Request) -> str | None:
