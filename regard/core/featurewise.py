@@ -287,7 +287,7 @@ def _attend(
         allowed=mask.unsqueeze(-3),
         dropout=dropout,
         weights=weights,
-        generator=torch.Generator().manual_seed(seed),
+        generator=torch.Generator().manual_seed(seed) if dropout > 0 else None,
     )
     return out.context, out.weights, kept
 

@@ -13,12 +13,13 @@ from regard.core import checks, single
 from regard.core import request as requests
 from regard.core.additive_reads import AdditiveReads
 from regard.core.attention import Attention, Lengths, check_extras
+from regard.core.autocast import autocast_dtype
 from regard.core.normalizers import Normalizer
 from regard.core.observe import answer
 from regard.core.patterns import Causal, Full
 from regard.core.plan import choose
 from regard.core.result import Result
-from regard.core.scores import Additive, Remembered, wide
+from regard.core.scores import Additive, wide
 from regard.core.transforms import transform_of
 
 Mode = tuple[bool, bool, torch.dtype | None]
@@ -98,7 +99,7 @@ class Memory:
             query,
             self.key,
             self.value,
-            Remembered(self.owner.score),
+            self.owner.score,
             self.owner.pattern,
             normalizer,
             bias,
@@ -158,9 +159,7 @@ class Memory:
         """
         if transform_of(self.key) is not None:
             return self._prepare(for_many_reads=False)
-        device = self.key.device.type
-        autocast = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-        mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast
+        mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_dtype(self.key.device)
         prepared = self._by_mode.get(mode)
         if prepared is None:
             prepared = self._by_mode[mode] = self._prepare(for_many_reads=True)

@@ -49,7 +49,8 @@ class Entmax(Normalizer, ABC):
     def __call__(self, energies: Tensor) -> Tensor:
         """Weights, differentiable."""
         transformed = not torch.compiler.is_compiling() and transform_of(energies) is not None
-        return cast(Tensor, (_NormalizeAnyWay if transformed else _Normalize).apply(energies, self))
+        function = _NormalizeAnyWay if transformed else _Normalize
+        return cast(Tensor, function.apply(energies, self))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,10 @@ class Entmax15(Entmax):
         return _emptied((z - thresholds.gather(-1, support - 1)).clamp_(min=0).square_(), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
-        return weights.sqrt()
+        if not torch.is_grad_enabled():
+            return weights.sqrt()
+        none = weights == 0  # where a root has no derivative
+        return weights.masked_fill(none, 1).sqrt().masked_fill(none, 0)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from regard.core.autocast import autocast_dtype
+
 ROWS = 64
 """of x, that W is laid out for; any number may come"""
 
@@ -56,8 +58,7 @@ class Product:
 
 def product_dtype(weight: Tensor) -> torch.dtype:
     """What autocast asks for now; otherwise the weight's own."""
-    device = weight.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+    return autocast_dtype(weight.device) or weight.dtype
 
 
 def _laid_out_product() -> Callable[..., Tensor]:

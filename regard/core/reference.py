@@ -28,8 +28,9 @@ def reference(request: Request) -> Result:
 
 
 def defined_energies(request: Request) -> Tensor:
-    """The score's definition. In half precision by its terms, whose products are float32."""
-    if request.query.dtype in (torch.float16, torch.bfloat16) and request.terms is not None:
+    """The score's definition. By its terms in half precision, where their products are float32, and of k'."""
+    narrow = request.query.dtype in (torch.float16, torch.bfloat16)
+    if request.terms is not None and (narrow or request.remembered):
         return energies_of(request.terms)
     energies = request.score.energies(request.query, request.key)
     wanted = (*request.leading, request.queries, request.keys)

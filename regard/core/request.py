@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core import checks
+from regard.core.autocast import autocast_dtype
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_own
@@ -43,13 +44,10 @@ class Request:
     """of dropout and samples; 0 where neither is asked for"""
     rows: Tensor
     """int64 [*leading]: the number by which noise knows each row of the batch"""
-    terms: Bilinear | AdditiveTerms | None = field(init=False)
-    """what the score hands to the kernels"""
-
-    def __post_init__(self) -> None:
-        # Not a cached_property, whose lock in Python 3.11 cannot be compiled.
-        terms = terms_of(self.score, self.query, self.score.key_side(self.key)) if self.score.lean else None
-        object.__setattr__(self, "terms", terms)
+    remembered: bool = False
+    """`key` comes out of a Memory: of a score that belongs to a family it is k', of others the keys"""
+    _terms: list[Bilinear | AdditiveTerms] = field(default_factory=list, init=False, compare=False)
+    """a cache of one; not a cached_property, whose lock in Python 3.11 cannot be compiled"""
 
     def __repr__(self) -> str:
         """One line, without tensors."""
@@ -61,6 +59,16 @@ class Request:
     @property
     def leading(self) -> torch.Size:
         return self.rows.shape
+
+    @property
+    def terms(self) -> Bilinear | AdditiveTerms | None:
+        """What the score hands to the kernels."""
+        if not self.score.lean:
+            return None
+        if not self._terms:
+            side = self.key if self.remembered else self.score.key_side(self.key)
+            self._terms.append(terms_of(self.score, self.query, side))
+        return self._terms[0]
 
     @property
     def queries(self) -> int:
@@ -116,7 +124,7 @@ def read(
     `remembered`: key, value and lengths come out of a Memory: padding is 0 already, and lengths broadcast as they are.
     """
     query, key, value = as_autocast(query), as_autocast(key), as_autocast(value)
-    _check_states(query, key, value, score, pattern)
+    _check_states(query, key, value, score, pattern, remembered)
     leading = checks.common_leading(query=query, key=key, value=value)
     pairs = (*leading, query.shape[-2], key.shape[-2])
     _check_heads(leading, score, pattern)
@@ -153,6 +161,7 @@ def read(
         dropout=dropout,
         seed=_seed(generator, query) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
         rows=torch.arange(leading.numel(), device=query.device).view(leading),
+        remembered=remembered,
     )
 
 
@@ -173,8 +182,8 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     if len(prefix) < given.dim() or any(n not in (1, size) for n, size in zip(given.shape, prefix, strict=True)):
         wanted = f"a shape that begins like the leading dims {checks.shape(leading)}"
         raise ValueError(f"lengths: expected {wanted}, got {checks.shape(given)}")
-    # On other devices the check would wait for the device, and a transform has no numbers to look at; there, lengths out
-    # of range act as 0 or as the whole row.
+    # On other devices the check would wait for the device, and a transform has no numbers to look at: there, lengths
+    # out of range act as 0 or as the whole row.
     known = given.device.type == "cpu" and given.numel() and transform_of(given) is None
     if known and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
@@ -202,13 +211,13 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
 def as_autocast(x: Tensor) -> Tensor:
     """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
     if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
-        device = x.device.type
-        if torch.is_autocast_enabled(device):
-            return x.to(torch.get_autocast_dtype(device))
+        return x.to(autocast_dtype(x.device) or x.dtype)
     return x
 
 
-def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive) -> None:
+def _check_states(
+    query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive, remembered: bool
+) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         checks.states(name, tensor)
         if tensor.dtype is not query.dtype or tensor.device != query.device:
@@ -216,7 +225,7 @@ def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score, patte
             raise TypeError(f"{name}: expected {wanted}, got {tensor.dtype} on {tensor.device}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
-    query_dim, key_dim = score.expects()
+    query_dim, key_dim = (score.expects()[0], None) if remembered else score.expects()
     if isinstance(pattern, LocalPredictive) and query.shape[-1] != pattern.query_dim:
         raise ValueError(f"query: expected {pattern.query_dim} features for LocalPredictive, got {checks.shape(query)}")
     if query_dim is not None and query.shape[-1] != query_dim:
@@ -234,7 +243,7 @@ def _check_parameters(query: Tensor, score: Score) -> None:
     parameter = next(score.parameters(), None)
     if parameter is None:
         return
-    same = parameter.dtype is query.dtype or torch.is_autocast_enabled(query.device.type)
+    same = parameter.dtype is query.dtype or autocast_dtype(query.device) is not None
     if not same or parameter.device != query.device:
         wanted, got = f"{query.dtype} on {query.device}", f"{parameter.dtype} on {parameter.device}"
         raise TypeError(f"score: expected parameters in {wanted} like query, got {got}")

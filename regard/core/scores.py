@@ -14,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.core.autocast import without_autocast
 from regard.core.checks import positive, whole_number
-from regard.core.transforms import without_autocast
 
 
 class Bilinear(NamedTuple):
@@ -72,36 +72,6 @@ class Score(nn.Module, ABC):
     def heads(self) -> int | None:
         """How many heads have parameters of their own; None: all share them."""
         return None
-
-
-class Remembered(Score):
-    """The same score, given k' in place of the keys; of a score that is not lean, the keys themselves."""
-
-    def __init__(self, score: Score) -> None:
-        super().__init__()
-        self.score = score
-
-    def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        terms = self.terms(query, key)
-        return self.score.energies(query, key) if terms is None else energies_of(terms)
-
-    @property
-    def lean(self) -> bool:
-        return self.score.lean
-
-    @property
-    def title(self) -> str:
-        return self.score.title
-
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
-        return self.score.terms(query, key_side)
-
-    def expects(self) -> tuple[int | None, int | None]:
-        return self.score.expects()[0], None
-
-    @property
-    def heads(self) -> int | None:
-        return self.score.heads
 
 
 class Dot(Score):
@@ -263,6 +233,24 @@ def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
             return query @ key.mT * terms.scale
         pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
         return (pairs * wide(terms.vector)[..., None, None, :]).sum(-1)
+
+
+class GivenTerms(Score):
+    """Terms that were computed before."""
+
+    def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
+        super().__init__()
+        self.given, self.named = terms, title
+
+    @property
+    def title(self) -> str:
+        return self.named
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return energies_of(self.given)
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+        return self.given
 
 
 def unit(x: Tensor) -> Tensor:

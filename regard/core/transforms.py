@@ -6,8 +6,6 @@ carried out on shapes alone, that is impossible, and plain torch operations have
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
@@ -34,8 +32,3 @@ def traced() -> bool:
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack() > 0
     )
-
-
-def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Keep autocast from narrowing products; tensors without numbers know no autocast."""
-    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
