@@ -84,9 +84,9 @@ class Sparsemax(Entmax):
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         excess = ordered.cumsum(-1) - 1  # Σ of the k largest, less 1
-        support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_(min=1)  # 0 only where there is NaN
+        support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
         threshold = excess.gather(-1, support - 1) / support
-        return _emptied((z - threshold).clamp_(min=0), energies)
+        return _emptied((z - threshold).clamp_min_(0), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
         return (weights > 0).to(weights.dtype)
@@ -106,9 +106,9 @@ class Entmax15(Entmax):
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         mean = ordered.cumsum(-1) / rank
         deviation = (ordered.square().cumsum(-1) / rank - mean.square()) * rank
-        thresholds = mean - ((1 - deviation) / rank).clamp_(min=0).sqrt_()
-        support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_(min=1)  # 0 only where there is NaN
-        return _emptied((z - thresholds.gather(-1, support - 1)).clamp_(min=0).square_(), energies)
+        thresholds = mean - ((1 - deviation) / rank).clamp_min_(0).sqrt_()
+        support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
+        return _emptied((z - thresholds.gather(-1, support - 1)).clamp_min_(0).pow_(2), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
@@ -191,7 +191,7 @@ class _NormalizeAnyWay(_Normalize):
 def _below_highest(energies: Tensor) -> Tensor:
     """e − max e, at least −4: no member of a support lies further down than 2, and −inf would make NaN of sums."""
     highest = energies.amax(-1, keepdim=True)
-    return (energies - highest.masked_fill(highest == -torch.inf, 0)).clamp_(min=-4)
+    return (energies - highest.masked_fill(highest == -torch.inf, 0)).clamp_min_(-4)
 
 
 def _emptied(weights: Tensor, energies: Tensor) -> Tensor:
