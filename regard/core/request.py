@@ -211,7 +211,8 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
 def as_autocast(x: Tensor) -> Tensor:
     """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
     if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
-        return x.to(autocast_dtype(x.device) or x.dtype)
+        dtype = autocast_dtype(x.device)
+        return x if dtype is None else x.to(dtype)
     return x
 
 
