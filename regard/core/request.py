@@ -63,9 +63,9 @@ class Request:
     @property
     def terms(self) -> Bilinear | AdditiveTerms | None:
         """What the score hands to the kernels."""
-        if not self.score.lean:
-            return None
         if not self._terms:
+            if not self.score.lean:
+                return None
             side = self.key if self.remembered else self.score.key_side(self.key)
             self._terms.append(terms_of(self.score, self.query, side))
         return self._terms[0]
@@ -261,6 +261,10 @@ def _seed(generator: torch.Generator | None, query: Tensor) -> int | Tensor:
     """A whole number; under a transform, which has none, an int64 tensor []."""
     if generator is not None and not isinstance(generator, torch.Generator):
         raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
+    if generator is not None and torch.compiler.is_compiling():
+        raise RuntimeError(
+            "generator: torch.compile and torch.export trace none; call torch.manual_seed before instead"
+        )
     device = torch.device("cpu") if generator is None else generator.device
     if transform_of(query) is not None:
         return torch.randint(1 << 31, (), generator=generator, device=query.device if generator is None else device)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.autocast import without_autocast
-from regard.core.checks import positive, whole_number
+from regard.core.checks import positive, shape, whole_number
 
 
 class Bilinear(NamedTuple):
@@ -218,10 +218,10 @@ def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | Additi
     if not isinstance(terms, (Bilinear, AdditiveTerms)):
         got = f"got {type(terms).__name__}; a score of neither family leaves `terms` undefined"
         raise TypeError(f"score: {score.title}.terms: expected Bilinear or AdditiveTerms, {got}")
-    q, k = terms.query.shape, terms.key.shape
-    if q[-1] != k[-1] or q[-2] != query.shape[-2] or k[-2] != key_side.shape[-2]:
-        wanted = f"q' [..., {query.shape[-2]}, D] and k' [..., {key_side.shape[-2]}, D]"
-        raise ValueError(f"score: {score.title}.terms: expected {wanted}, got {list(q)} and {list(k)}")
+    q, k = terms.query, terms.key
+    if q.size(-1) != k.size(-1) or q.size(-2) != query.size(-2) or k.size(-2) != key_side.size(-2):
+        wanted = f"q' [..., {query.size(-2)}, D] and k' [..., {key_side.size(-2)}, D]"
+        raise ValueError(f"score: {score.title}.terms: expected {wanted}, got {shape(q)} and {shape(k)}")
     return terms
 
 

@@ -303,3 +303,16 @@ def test_kernels_say_why_they_refuse() -> None:
 
     torch.vmap(note)(y)
     assert "it runs inside a transform of torch.func" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dropout": 0.5, "generator": torch.Generator()}, "call torch.manual_seed before instead"),
+        ({"pattern": "grid(2, 3).axial"}, "reads no text of a grid"),
+    ],
+)
+def test_limits_of_compiling_are_named(arguments: dict[str, Any], message: str) -> None:
+    run = torch.compile(lambda x: attention(x, x, x, **arguments).context, fullgraph=True, backend="eager")
+    with pytest.raises(Exception, match=message):
+        run(torch.randn(SIZE, 4))

@@ -45,8 +45,8 @@ class Dense:
             return "there is nothing to compute"
         if not self._causal(request) and request.pattern != Full() and request.queries * request.keys > _SMALL:
             return f"the pattern would become a mask of {request.queries} × {request.keys}"
-        if request.transform is not None and not torch.compiler.is_compiling() and not request.query.is_meta:
-            return request.transform
+        if (reason := request.transform) is not None and not (torch.compiler.is_compiling() or request.query.is_meta):
+            return reason
         if request.queries * request.keys >= _LARGE and FusedDot().refuse(request) is None and rounds_float32(request):
             return "torch's attention in float32 takes longer than products in TF32 along blocks"
         return None
@@ -73,7 +73,7 @@ class Dense:
         mask = None if mask is None else _four(mask, request.leading)
         scale = terms.scale / temperature
         context = scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, scale=scale)
-        if context.requires_grad and request.transform is None:
+        if context.requires_grad and not torch.compiler.is_compiling():
             differentiable_twice(context, query, key, value, mask, causal, scale)
         context = context.reshape(*request.leading, request.queries, -1)
         return Result(context if empty is None else context.masked_fill(empty, 0))
