@@ -20,7 +20,9 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from regard.core.kernels.second_order import gradients
+from regard.core.scores import AdditiveTerms, energies_of
 
 HIDDEN = -1e30
 """The energy of padding: finite, so that a row of nothing but padding has finite gradients."""
@@ -42,13 +44,15 @@ class _Sums:
     """w of each read, [..., 1, S]"""
     contexts: list[Tensor] = field(default_factory=list)
     """c of each read, [..., 1, Dv]"""
+    differentiable: list[list[Tensor | None]] = field(default_factory=list)
+    """of reads whose gradients are to be differentiated themselves: those of key, v and value"""
 
 
 class AdditiveReads:
     """k [..., S, H], v [H] and value [..., S, Dv], in float32 or better; padding bool [..., 1, S] or None."""
 
     def __init__(self, key: Tensor, vector: Tensor, value: Tensor, padding: Tensor | None) -> None:
-        self._given = key, vector, value
+        self.given = key, vector, value
         self.key, self.vector, self.value = key.detach(), vector.detach(), value.detach()
         self.padding = padding
         self.sums: _Sums | None = None
@@ -60,6 +64,16 @@ class AdditiveReads:
     def read(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """query [..., 1, H] → (context [..., 1, Dv], weights [..., 1, S])"""
         return cast(tuple[Tensor, Tensor], _Read.apply(query, self._anchor, self))  # type: ignore[no-untyped-call]
+
+    def defined(self, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """As `read`, out of plain operations."""
+        energies = energies_of(AdditiveTerms(query, key, vector))
+        if self.padding is not None:
+            energies = energies.masked_fill(self.padding, HIDDEN)
+        weights = torch.softmax(energies, -1)
+        if self.padding is not None:
+            weights = weights.masked_fill(self.padding, 0)
+        return weights @ value, weights
 
     def energies(self, query: Tensor) -> Tensor:
         """query [..., T, H] → [..., T, S], without gradient; padding is not hidden yet."""
@@ -89,7 +103,7 @@ class AdditiveReads:
     @cached_property
     def _anchor(self) -> Tensor:
         """All reads depend on it, so that its backward runs when the gradients of all have come; they hand it none."""
-        return cast(Tensor, _Anchor.apply(*self._given, self))  # type: ignore[no-untyped-call]
+        return cast(Tensor, _Anchor.apply(*self.given, self))  # type: ignore[no-untyped-call]
 
 
 class _Anchor(torch.autograd.Function):
@@ -99,10 +113,12 @@ class _Anchor(torch.autograd.Function):
         return key.new_zeros(())
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:  # type: ignore[override]
         reads, sums = ctx.reads, ctx.reads.sums
         reads.sums = None
+        if sums.differentiable:
+            key, vector, value = (_summed(grads) for grads in zip(*sums.differentiable, strict=True))
+            return key, vector, value, None
         by_value = None
         if sums.contexts:
             by_value = torch.cat(sums.weights, -2).mT @ torch.cat(sums.contexts, -2)  # [..., S, T] [..., T, Dv]
@@ -121,15 +137,20 @@ class _Read(torch.autograd.Function):
             weights.masked_fill_(reads.padding, 0)
         ctx.reads = reads
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(parts, weights)
+        ctx.save_for_backward(query, parts, weights)
         return weights @ reads.value, weights
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, by_context: Tensor | None, by_weights: Tensor | None) -> tuple[Tensor, None, None]:
-        parts, weights = ctx.saved_tensors
+    def backward(  # type: ignore[override]
+        ctx: Any, by_context: Tensor | None, by_weights: Tensor | None
+    ) -> tuple[Tensor | None, None, None]:
+        query, parts, weights = ctx.saved_tensors
         reads = ctx.reads
         sums = _sums(reads)
+        if torch.is_grad_enabled():  # the gradients are to be differentiated themselves
+            by_query, *others = gradients(reads.defined, (query, *reads.given), (by_context, by_weights))
+            sums.differentiable.append(others)
+            return by_query, None, None
         if by_context is not None:
             sums.weights.append(weights)
             sums.contexts.append(by_context)
@@ -143,6 +164,11 @@ class _Read(torch.autograd.Function):
         row = gradient.reshape(1, -1)
         sums.vector += row.sum() - 2 * (row @ parts.reshape(-1, parts.shape[-1]))[0]
         return (gradient @ slopes).mul_(4 * reads.vector), None, None
+
+
+def _summed(grads: tuple[Tensor | None, ...]) -> Tensor | None:
+    known = [grad for grad in grads if grad is not None]
+    return torch.stack(known).sum(0) if known else None
 
 
 def _sums(reads: AdditiveReads) -> _Sums:

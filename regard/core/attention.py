@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -177,6 +178,10 @@ class Attention(nn.Module):
         return f"{pattern}normalizer={self.normalizer}, dropout={self.dropout}"
 
 
+_parsed = lru_cache(maxsize=256)(parse)
+"""patterns are values: one that was given as text is the same at every call"""
+
+
 def read_score(score: Score | str) -> Score:
     """A score, or the name of one without parameters."""
     return _by_name("score", score, Score, SCORES)  # type: ignore[type-abstract]
@@ -193,7 +198,7 @@ def read_normalizer(normalizer: Normalizer | str) -> Normalizer:
 def read_pattern(pattern: Pattern | LocalPredictive | str) -> Pattern | LocalPredictive:
     """A pattern, or its text."""
     if isinstance(pattern, str):
-        return parse(pattern)
+        return parse(pattern) if torch.compiler.is_compiling() else _parsed(pattern)
     if not isinstance(pattern, (Pattern, LocalPredictive)):
         raise TypeError(f"pattern: expected a pattern or its text, got {_called(pattern)}")
     return pattern

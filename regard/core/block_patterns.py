@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.core import noise
 from regard.core import spans as runs
 from regard.core.checks import broadcast, shape, whole_number
+from regard.core.kept import kept
 from regard.core.patterns import Full, Pattern, Strided, Window
 from regard.core.spans import Spans
 
@@ -192,7 +193,7 @@ def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: 
 @lru_cache(maxsize=64)
 def _draws(pattern: RandomBlocks, size: int, share: int) -> list[list[int]]:
     """The draws for _TOGETHER blocks of queries: one at a time, they would cost more than the attention."""
-    rows = torch.arange(share * _TOGETHER, (share + 1) * _TOGETHER)
+    rows = torch.arange(share * _TOGETHER, (share + 1) * _TOGETHER, device="cpu")
     drawn: list[list[int]] = pattern.drawn(rows, size).tolist()
     return drawn
 
@@ -214,14 +215,15 @@ def _stretches(positions: tuple[int, ...]) -> Spans:
     return runs.runs(positions)
 
 
-@lru_cache(maxsize=32)
+@kept(most=32)
 def _looked_up(table: tuple[tuple[int, ...], ...]) -> Tensor:
     """The table as bool [rows + 1, columns + 1]; the last row and column are empty, for what lies beyond."""
-    columns = max((row[-1] + 1 for row in table if row), default=0)
-    dense = torch.zeros(len(table) + 1, columns + 1, dtype=torch.bool)
-    for row, kept in enumerate(table):
-        dense[row, list(kept)] = True
-    return dense
+    columns = max([row[-1] + 1 for row in table if row] + [0])
+    dense = [[False] * (columns + 1) for _ in range(len(table) + 1)]
+    for row, numbers in enumerate(table):
+        for number in numbers:
+            dense[row][number] = True
+    return torch.tensor(dense, dtype=torch.bool, device="cpu")
 
 
 def _hits(chosen: Tensor, column: Tensor) -> Tensor:

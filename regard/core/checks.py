@@ -95,6 +95,22 @@ def pairs(name: str, given: object, expected: tuple[int, ...], floating: bool) -
     return given.view((*[1] * (2 - given.dim()), *given.shape))
 
 
+def energies(title: str, given: object, expected: tuple[int, ...]) -> Tensor:
+    """The energies of a score, if they are floating-point numbers [..., T, S]."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"score: {title}.energies: expected a tensor [..., T, S], got {type(given).__name__}")
+    if not given.dtype.is_floating_point:
+        raise TypeError(f"score: {title}.energies: expected floating-point numbers, got {given.dtype}")
+    if given.shape == expected:
+        return given
+    leading, pairs = given.shape[:-2], given.shape[-2:]
+    fits = pairs == expected[-2:] and len(leading) <= len(expected) - 2
+    behind = expected[len(expected) - 2 - len(leading) : -2] if fits else ()
+    if not fits or any(size not in (1, wanted) for size, wanted in zip(leading, behind, strict=True)):
+        raise ValueError(f"score: {title}.energies: expected {shape(expected)} ([..., T, S]), got {shape(given)}")
+    return given
+
+
 def shape(given: Tensor | tuple[int, ...]) -> str:
     """A shape as it is written."""
     return str(list(given.shape if isinstance(given, Tensor) else given))

@@ -14,6 +14,8 @@ from regard.core.request import Request
 from regard.core.scores import AdditiveTerms
 from regard.core.spans import length
 
+_CPU = torch.device("cpu")  # whatever device is the default: pairs are counted there
+
 
 def explain(plan: Plan) -> str:
     """The choice, every refusal with its reason, density, FLOPs and bytes."""
@@ -76,15 +78,16 @@ def _kept(request: Request) -> int:
 def _kept_of_tile(request: Request, part: Part, tile: Tile) -> int:
     """Pairs of one tile that are real and the part's own, over all its classes."""
     step, heavy = part.step, isinstance(tile, HeavyTile)
-    rows = torch.tensor(tile.rows) if heavy else torch.arange(*tile.rows)
+    rows = torch.tensor(tile.rows, device=_CPU) if heavy else torch.arange(*tile.rows, device=_CPU)
     replaced = set(tile.replaced)
     rows = rows[[row for row in range(len(rows)) if row not in replaced]]
     # Where classes are filled up at an end, every pair is asked about.
     filled = any(n % step for n in (request.position, request.queries, request.keys))
     asked = tile.spans if filled else tile.doubtful
-    residue = torch.arange(step)[:, None, None]
+    residue = torch.arange(step, device=_CPU)[:, None, None]
     i = (rows[:, None] + request.position // step) * step + residue  # [step, R, 1]
-    j = torch.tensor([c for lo, hi in asked for c in range(lo, hi)], dtype=torch.int64) * step + residue  # [step, 1, C]
+    columns = [c for lo, hi in asked for c in range(lo, hi)]
+    j = torch.tensor(columns, dtype=torch.int64, device=_CPU) * step + residue  # [step, 1, C]
     allowed = part.pattern.allows(i, j, request.keys) & (j < request.keys)
     allowed = allowed & (i >= request.position) & (i < request.position + request.queries)
     if part.without is not None:

@@ -23,7 +23,7 @@ from regard.core import checks
 from regard.core.attention import Lengths, attention, read_normalizer, read_pattern
 from regard.core.checks import positive, share, whole_number
 from regard.core.normalizers import Entmax, Normalizer, Softmax
-from regard.core.patterns import Full, Pattern, PerHead
+from regard.core.patterns import Full, Pattern, PerHead, check_own
 from regard.core.request import read_lengths
 from regard.core.result import Result
 from regard.core.scores import Score
@@ -131,6 +131,7 @@ def featurewise(
     if allowed is not None:
         allowed = checks.pairs("allowed", allowed, pairs, floating=False)
     whole_number("featurewise", "position", position)
+    check_own(fixed, pairs[-2], pairs[-1], position, query.device)
     seed = int(torch.randint(1 << 31, (), generator=generator)) if share("dropout", dropout) > 0 else 0
     # A feature is a head of width 1.
     states = query[..., None, :, :], key[..., None, :, :], value.mT[..., None]
@@ -286,7 +287,7 @@ def _attend(
         allowed=mask.unsqueeze(-3),
         dropout=dropout,
         weights=weights,
-        generator=torch.Generator().manual_seed(seed),
+        generator=torch.Generator().manual_seed(seed) if dropout > 0 else None,
     )
     return out.context, out.weights, kept
 

@@ -8,6 +8,8 @@ from typing import Generic, ParamSpec, TypeVar
 
 import torch
 
+from regard.core.transforms import traced
+
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
 
@@ -15,7 +17,7 @@ Found = TypeVar("Found")
 class Kept(Generic[Asked, Found]):
     """A function whose results are kept, as by `functools.lru_cache`, for what holds tensors on a device. They are made
     outside of inference mode, so that autograd may use them later; and what is asked for while a GPU records is never
-    dropped: the recording reads it."""
+    dropped: the recording reads it. Under a transform of torch nothing is cached: its tensors mean nothing outside."""
 
     def __init__(self, make: Callable[Asked, Found], most: int) -> None:
         self._make, self._made = make, lru_cache(maxsize=most)(self._outside)
@@ -23,6 +25,8 @@ class Kept(Generic[Asked, Found]):
         update_wrapper(self, make)
 
     def __call__(self, *asked: Asked.args, **named: Asked.kwargs) -> Found:
+        if traced():
+            return self._make(*asked, **named)
         key = (asked, tuple(named.items()))
         if key in self._recorded:
             return self._recorded[key]

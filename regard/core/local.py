@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.core.autocast import without_autocast
 from regard.core.checks import whole_number
 from regard.core.patterns import Full, Pattern, PerHead, Window
 from regard.core.scores import wide
@@ -64,7 +65,7 @@ class LocalPredictive(nn.Module):
     def focus(self, query: Tensor, real_keys: Tensor, keys: int) -> Focus:
         """query [..., T, Dq]; real_keys: how many keys are real, broadcasts to [..., T, 1]."""
         query = wide(query)  # in half precision a place in a long text would be off by several keys
-        with torch.autocast(query.device.type, enabled=False):
+        with without_autocast(query.device):
             hidden = torch.tanh(query @ self.inner.weight.to(query.dtype).mT)
             centre = real_keys * torch.sigmoid(hidden @ self.outer.weight.to(query.dtype).mT)  # [..., T, 1]
         distance = torch.arange(keys, device=query.device) - centre  # [..., T, S]

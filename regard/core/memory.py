@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,12 +13,30 @@ from regard.core import checks, single
 from regard.core import request as requests
 from regard.core.additive_reads import AdditiveReads
 from regard.core.attention import Attention, Lengths, check_extras
+from regard.core.autocast import autocast_dtype
 from regard.core.normalizers import Normalizer
 from regard.core.observe import answer
 from regard.core.patterns import Causal, Full
 from regard.core.plan import choose
 from regard.core.result import Result
-from regard.core.scores import Additive, Remembered, wide
+from regard.core.scores import Additive, wide
+from regard.core.transforms import transform_of
+
+Mode = tuple[bool, bool, torch.dtype | None]
+"""(gradients are recorded, inference mode, the dtype of autocast or None)"""
+
+
+class Prepared(NamedTuple):
+    """A memory's tensors as single reads take them, in one mode."""
+
+    key: Tensor
+    """k' [..., S, D], in float32 or better"""
+    value: Tensor
+    """[..., S, Dv], in the dtype of autocast"""
+    padding: Tensor | None
+    """bool [..., 1, S]: True at padding; None: all keys are real"""
+    additive: AdditiveReads | None
+    """for an additive score"""
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,8 @@ class Memory:
     """int64, broadcasts to the leading dims; None: all keys are real"""
     change: Callable[[Tensor], Tensor] | None = None
     """what becomes of the weights [..., T, S] of every read before they count; None: nothing"""
+    _by_mode: dict[Mode, Prepared] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """a cache for single reads; never shared between modes, because autograd records nothing in some of them"""
 
     @classmethod
     def of(cls, owner: Attention, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
@@ -80,7 +99,7 @@ class Memory:
             query,
             self.key,
             self.value,
-            Remembered(self.owner.score),
+            self.owner.score,
             self.owner.pattern,
             normalizer,
             bias,
@@ -129,34 +148,32 @@ class Memory:
             )
         checks.common_leading(query=query, key=self.key)
         query = requests.as_autocast(query)
-        found = single.read(
-            query, self._wide_key, self._ready_value, self.owner.score, normalizer, self._padding, self._reads
-        )
+        ready = self._prepared()
+        found = single.read(query, ready.key, ready.value, self.owner.score, normalizer, ready.padding, ready.additive)
         return found if weights else replace(found, weights=None)
 
-    @cached_property
-    def _wide_key(self) -> Tensor:
-        """k' as attention takes it, in float32 or better: once, not at every step."""
-        return wide(requests.as_autocast(self.key))
+    def _prepared(self) -> Prepared:
+        """Return what all single reads in the current mode share; it is computed by the first of them.
 
-    @cached_property
-    def _ready_value(self) -> Tensor:
-        return requests.as_autocast(self.value)
+        Under a transform of torch nothing is cached: its tensors have no meaning outside of it.
+        """
+        if transform_of(self.key) is not None:
+            return self._prepare(for_many_reads=False)
+        mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_dtype(self.key.device)
+        prepared = self._by_mode.get(mode)
+        if prepared is None:
+            prepared = self._by_mode[mode] = self._prepare(for_many_reads=True)
+        return prepared
 
-    @cached_property
-    def _reads(self) -> AdditiveReads | None:
-        """For many reads by an additive score; a GPU is left to its own tanh."""
-        score = self.owner.score
-        if not isinstance(score, Additive) or score.heads is not None or self.key.is_cuda:
-            return None
-        return AdditiveReads(self._wide_key, wide(score.vector), wide(self.value), self._padding)
-
-    @cached_property
-    def _padding(self) -> Tensor | None:
-        """bool [..., 1, S]: True at padding."""
-        if self.lengths is None:
-            return None
-        return (torch.arange(self.keys, device=self.key.device) >= self.lengths[..., None])[..., None, :]
+    def _prepare(self, for_many_reads: bool) -> Prepared:
+        key, score = wide(requests.as_autocast(self.key)), self.owner.score
+        padding = additive = None
+        if self.lengths is not None:
+            padding = (torch.arange(self.keys, device=key.device) >= self.lengths[..., None])[..., None, :]
+        # A GPU is left to its own tanh.
+        if for_many_reads and isinstance(score, Additive) and score.heads is None and not key.is_cuda:
+            additive = AdditiveReads(key, wide(score.vector), wide(self.value), padding)
+        return Prepared(key, requests.as_autocast(self.value), padding, additive)
 
     @property
     def keys(self) -> int:

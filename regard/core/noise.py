@@ -22,14 +22,17 @@ def mix(x: Tensor) -> Tensor:
     return x.bitwise_xor_((x >> 16).bitwise_and_(0xFFFF))
 
 
-def bits(seed: int, *counters: Tensor) -> Tensor:
+def bits(seed: int | Tensor, *counters: Tensor) -> Tensor:
     """31 random bits (int32 ≥ 0) for each combination of the counters, which broadcast against each other."""
     return mixed_in(seed, *counters).bitwise_and_(0x7FFFFFFF)
 
 
-def mixed_in(seed: int, *counters: Tensor) -> Tensor:
-    """int32: the seed and these counters; others may follow."""
-    state = torch.full((), _wrapped(seed), dtype=torch.int32, device=counters[0].device)
+def mixed_in(seed: int | Tensor, *counters: Tensor) -> Tensor:
+    """int32: the seed, a whole number or int64 [], and these counters; others may follow."""
+    if isinstance(seed, Tensor):
+        state = (seed ^ (seed >> 32)).to(counters[0].device, torch.int32)  # whose high bits fall away
+    else:
+        state = torch.full((), _wrapped(seed), dtype=torch.int32, device=counters[0].device)
     state = mix(state)
     for counter in counters:
         # Each counter is mixed in after the last one was scrambled: (1, 2) and (2, 1) do not meet.
@@ -37,12 +40,12 @@ def mixed_in(seed: int, *counters: Tensor) -> Tensor:
     return state
 
 
-def uniform(seed: int, *counters: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def uniform(seed: int | Tensor, *counters: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Uniform numbers in the open interval (0, 1): 23 bits and a half, which float32 holds exactly."""
     return bits(seed, *counters).bitwise_right_shift_(8).to(dtype).add_(0.5).mul_(2.0**-23)
 
 
-def gumbel(seed: int, *counters: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def gumbel(seed: int | Tensor, *counters: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Gumbel noise −log(−log u): argmax(energies + noise) is a sample from softmax(energies)."""
     return uniform(seed, *counters, dtype=dtype).log_().neg_().log_().neg_()
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.core.checks import positive
+from regard.core.transforms import transform_of
 
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
 
@@ -47,7 +48,9 @@ class Entmax(Normalizer, ABC):
 
     def __call__(self, energies: Tensor) -> Tensor:
         """Weights, differentiable."""
-        return cast(Tensor, _Normalize.apply(energies, self))  # type: ignore[no-untyped-call]
+        transformed = not torch.compiler.is_compiling() and transform_of(energies) is not None
+        function = _NormalizeAnyWay if transformed else _Normalize
+        return cast(Tensor, function.apply(energies, self))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,9 @@ class Sparsemax(Entmax):
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         excess = ordered.cumsum(-1) - 1  # Σ of the k largest, less 1
-        support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_(min=1)  # 0 only where there is NaN
+        support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
         threshold = excess.gather(-1, support - 1) / support
-        return _emptied((z - threshold).clamp_(min=0), energies)
+        return _emptied((z - threshold).clamp_min_(0), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
         return (weights > 0).to(weights.dtype)
@@ -103,12 +106,15 @@ class Entmax15(Entmax):
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         mean = ordered.cumsum(-1) / rank
         deviation = (ordered.square().cumsum(-1) / rank - mean.square()) * rank
-        thresholds = mean - ((1 - deviation) / rank).clamp_(min=0).sqrt_()
-        support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_(min=1)  # 0 only where there is NaN
-        return _emptied((z - thresholds.gather(-1, support - 1)).clamp_(min=0).square_(), energies)
+        thresholds = mean - ((1 - deviation) / rank).clamp_min_(0).sqrt_()
+        support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
+        return _emptied((z - thresholds.gather(-1, support - 1)).clamp_min_(0).pow_(2), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
-        return weights.sqrt()
+        if not torch.is_grad_enabled():
+            return weights.sqrt()
+        none = weights == 0  # where a root has no derivative
+        return weights.masked_fill(none, 1).sqrt().masked_fill(none, 0)
 
 
 @dataclass(frozen=True)
@@ -165,10 +171,27 @@ class _Normalize(torch.autograd.Function):
         return ctx.normalizer.backward(weights, gradient), None
 
 
+class _NormalizeAnyWay(_Normalize):
+    """The same for transforms of torch.func; torch.compile knows no function that has a `jvp`."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        ctx.normalizer = inputs[1]
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, _):  # type: ignore[no-untyped-def]
+        (weights,) = ctx.saved_tensors
+        return ctx.normalizer.backward(weights, tangent)  # the matrix of derivatives is symmetric
+
+
 def _below_highest(energies: Tensor) -> Tensor:
     """e − max e, at least −4: no member of a support lies further down than 2, and −inf would make NaN of sums."""
     highest = energies.amax(-1, keepdim=True)
-    return (energies - highest.masked_fill(highest == -torch.inf, 0)).clamp_(min=-4)
+    return (energies - highest.masked_fill(highest == -torch.inf, 0)).clamp_min_(-4)
 
 
 def _emptied(weights: Tensor, energies: Tensor) -> Tensor:

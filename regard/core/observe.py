@@ -14,7 +14,7 @@ from regard.core.kernels.flat import fold
 from regard.core.kernels.heads import Heads, join
 from regard.core.kernels.scan import best_weights, first
 from regard.core.kernels.scratch import Scratch
-from regard.core.kernels.tile_attention import refuse_second_order
+from regard.core.kernels.second_order import gradients
 from regard.core.kernels.tile_kernels import prepare, regroups, solve, unsuited
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.plan import Plan
@@ -71,8 +71,11 @@ class _AdditiveEnergies(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        refuse_second_order()
         query, key, vector = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return tuple(
+                gradients(lambda *terms: (energies_of(AdditiveTerms(*terms)),), (query, key, vector), (gradient,))
+            )
         grads = AdditiveTile(vector).backward(gradient, query, key)
         return tuple(grad.to(query.dtype) for grad in grads)
 

@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
+import torch
+
 from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
 from regard.core.grid_patterns import Grid
 from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
@@ -132,6 +134,10 @@ class _Reader:
             return inner
         made = self.call(_MAKERS)
         if isinstance(made, Grid):
+            if torch.compiler.is_compiling():
+                raise RuntimeError(
+                    "pattern: torch.compile reads no text of a grid; give Grid(h, w).axial() and the like"
+                )
             self.skip(".")
             made = self.call(_of_grid(made))
         return cast(Pattern, made)

@@ -8,6 +8,8 @@ position j when there are `size` keys? Everything else follows from it:
 
 both listed analytically, in time that grows with what is kept. Kernels compute the spans, and ask `allows` only where
 the two differ. `a & b`, `a | b` and `per_head([...])` combine patterns; `str(pattern)` is text that `parse` reads back.
+
+A pattern of your own defines `allows`, and is best a frozen dataclass: equal patterns then share what kernels cache.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from torch import Tensor
 
 from regard.core import spans as runs
 from regard.core.checks import broadcast, whole_number
+from regard.core.own_patterns import check_allows, check_hashable, described
 from regard.core.spans import Spans
 
 
@@ -63,6 +66,7 @@ class Pattern(ABC):
 
     def mask(self, queries: int, keys: int, position: int = 0, device: torch.device | None = None) -> Tensor:
         """The whole pattern as bool [queries, keys] ([heads, queries, keys] for `per_head`)."""
+        check_own(self, queries, keys, position, device)
         i = torch.arange(position, position + queries, device=device)[:, None]
         j = torch.arange(keys, device=device)[None, :]
         return self.allows(i, j, keys)
@@ -78,6 +82,10 @@ class Pattern(ABC):
 
     def __or__(self, other: Pattern) -> Pattern:
         return either(self, other) if isinstance(other, Pattern) else NotImplemented
+
+    def __str__(self) -> str:
+        """The class with its fields; patterns that `parse` knows are written as it reads them."""
+        return described(self)
 
     def __repr__(self) -> str:
         return str(self)
@@ -309,6 +317,7 @@ def per_head(patterns: Sequence[Pattern]) -> PerHead:
     for pattern in patterns:
         if not isinstance(pattern, Pattern) or isinstance(pattern, PerHead):
             raise TypeError(f"per_head: patterns: expected patterns without per_head inside, got {pattern!r}")
+        check_hashable(pattern)
     return PerHead(tuple(patterns))
 
 
@@ -327,6 +336,7 @@ def _combine(kind: type[Both] | type[Either], left: Pattern, right: Pattern) -> 
         return _combine_heads(kind, left, right)
     parts: list[Pattern] = []
     for pattern in (left, right):
+        check_hashable(pattern)
         parts.extend(pattern.patterns if isinstance(pattern, kind) else [pattern])
     distinct = tuple(dict.fromkeys(parts))
     # Full is the neutral element of & and swallows everything under |.
@@ -343,6 +353,16 @@ def _combine_heads(kind: type[Both] | type[Either], left: Pattern, right: Patter
         raise ValueError(f"per_head: patterns of {heads[0]} and of {heads[1]} heads cannot be combined")
     sides = [p.patterns if isinstance(p, PerHead) else (p,) * heads[0] for p in (left, right)]
     return PerHead(tuple(_combine(kind, a, b) for a, b in zip(*sides, strict=True)))
+
+
+def check_own(pattern: Pattern, queries: int, keys: int, position: int, device: torch.device | None) -> None:
+    """Raise if a pattern from outside of this package, alone or inside of another, cannot be used."""
+    if isinstance(pattern, (Both, Either, PerHead)):
+        for inner in pattern.patterns:
+            check_own(inner, queries, keys, position, device)
+    elif not type(pattern).__module__.startswith(f"{__package__}."):
+        check_hashable(pattern)
+        check_allows(pattern, queries, keys, position, device)
 
 
 def _all_heavy_rows(patterns: Iterable[Pattern]) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ def kernels(request: Request) -> tuple[Kernel, ...]:
     return (Dense(), Heads(), *(ON_A_GPU if request.query.is_cuda else ()), *ANYWHERE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The kernel that takes a request. It depends on what is computed, not on what is asked for beside the context."""
 
@@ -56,6 +56,9 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explain()
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.kernel.name} for {self.request!r}>"
 
     def by_head(self) -> list[tuple[list[int], Plan]]:
         """For a pattern per head: (heads, their plan) for each distinct pattern."""

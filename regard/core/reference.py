@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core import noise
+from regard.core import checks, noise
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.request import Request
@@ -28,10 +28,13 @@ def reference(request: Request) -> Result:
 
 
 def defined_energies(request: Request) -> Tensor:
-    """The score's definition. In half precision by its terms, whose products are float32."""
-    if request.query.dtype in (torch.float16, torch.bfloat16) and request.terms is not None:
+    """The score's definition. By its terms in half precision, where their products are float32, and of k'."""
+    narrow = request.query.dtype in (torch.float16, torch.bfloat16)
+    if request.terms is not None and (narrow or request.remembered):
         return energies_of(request.terms)
-    return request.score.energies(request.query, request.key)
+    energies = request.score.energies(request.query, request.key)
+    wanted = (*request.leading, request.queries, request.keys)
+    return checks.energies(request.score.title, energies, wanted)
 
 
 def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -54,7 +57,7 @@ def hide(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
         energies = energies + request.bias
     mask, gain = request.mask(), None
     if isinstance(request.pattern, LocalPredictive):
-        real = request.lengths if request.lengths is not None else torch.tensor(request.keys)
+        real = request.lengths if request.lengths is not None else torch.tensor(request.keys, device="cpu")
         focus = request.pattern.focus(request.query, real.to(request.query.device)[..., None, None], request.keys)
         mask, gain = focus.near if mask is None else mask & focus.near, focus.gain
     return (energies if mask is None else energies.masked_fill(~mask, -torch.inf)), gain

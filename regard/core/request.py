@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.core import checks
+from regard.core.autocast import autocast_dtype
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
-from regard.core.patterns import Full, Pattern
-from regard.core.scores import AdditiveTerms, Bilinear, Score, wide
+from regard.core.patterns import Full, Pattern, check_own
+from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
+from regard.core.transforms import transform_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Request:
     """Shapes: `leading` is what the leading dims of query, key and value broadcast to; T queries, S keys."""
 
@@ -38,14 +40,35 @@ class Request:
     """int64, broadcasts to [*leading]"""
     position: int
     dropout: float
-    seed: int
+    seed: int | Tensor
     """of dropout and samples; 0 where neither is asked for"""
     rows: Tensor
     """int64 [*leading]: the number by which noise knows each row of the batch"""
+    remembered: bool = False
+    """`key` comes out of a Memory: of a score that belongs to a family it is k', of others the keys"""
+    _terms: list[Bilinear | AdditiveTerms] = field(default_factory=list, init=False, compare=False)
+    """a cache of one; not a cached_property, whose lock in Python 3.11 cannot be compiled"""
+
+    def __repr__(self) -> str:
+        """One line, without tensors."""
+        sizes = " × ".join(str(n) for n in (*self.leading, self.queries))
+        pattern = "LocalPredictive" if isinstance(self.pattern, LocalPredictive) else str(self.pattern)
+        choices = f"{self.score.title}, {shorten(pattern, 60, placeholder=' …')}, {self.normalizer}"
+        return f"attention of {sizes} queries to {self.keys} keys: {choices}"
 
     @property
     def leading(self) -> torch.Size:
         return self.rows.shape
+
+    @property
+    def terms(self) -> Bilinear | AdditiveTerms | None:
+        """What the score hands to the kernels."""
+        if not self._terms:
+            if not self.score.lean:
+                return None
+            side = self.key if self.remembered else self.score.key_side(self.key)
+            self._terms.append(terms_of(self.score, self.query, side))
+        return self._terms[0]
 
     @property
     def queries(self) -> int:
@@ -55,13 +78,13 @@ class Request:
     def keys(self) -> int:
         return self.key.shape[-2]
 
-    @cached_property
-    def terms(self) -> Bilinear | AdditiveTerms | None:
-        """What the score hands to the kernels."""
-        return self.score.terms(self.query, self.score.key_side(self.key)) if self.score.lean else None
+    @property
+    def transform(self) -> str | None:
+        """What only plain operations can go through, in words; None: the operations simply run."""
+        return transform_of(self.query)
 
     @property
-    def noise_seed(self) -> int:
+    def noise_seed(self) -> int | Tensor:
         """Samples and dropout draw from different streams."""
         return self.seed + 0x5BD1E995
 
@@ -101,10 +124,14 @@ def read(
     `remembered`: key, value and lengths come out of a Memory: padding is 0 already, and lengths broadcast as they are.
     """
     query, key, value = as_autocast(query), as_autocast(key), as_autocast(value)
-    _check_states(query, key, value, score, pattern)
+    _check_states(query, key, value, score, pattern, remembered)
     leading = checks.common_leading(query=query, key=key, value=value)
     pairs = (*leading, query.shape[-2], key.shape[-2])
     _check_heads(leading, score, pattern)
+    fixed = pattern.within if isinstance(pattern, LocalPredictive) else pattern
+    check_own(
+        fixed, query.shape[-2], key.shape[-2], checks.whole_number("attention", "position", position), query.device
+    )
     if bias is not None:
         bias = checks.pairs("bias", bias, pairs, floating=True).to(wide(query[..., :0, :]).dtype)
     if allowed is not None:
@@ -130,10 +157,11 @@ def read(
         visible=visible,
         allowed=allowed,
         lengths=counts,
-        position=checks.whole_number("attention", "position", position),
+        position=position,
         dropout=dropout,
-        seed=_seed(generator) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
+        seed=_seed(generator, query) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
         rows=torch.arange(leading.numel(), device=query.device).view(leading),
+        remembered=remembered,
     )
 
 
@@ -145,7 +173,7 @@ def without_padding(states: Tensor, visible: Tensor | None) -> Tensor:
 def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.device) -> Tensor:
     """int64 [*prefix of leading, 1, …]: aligned from the left, so that it broadcasts against the leading dims."""
     try:
-        given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
+        given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths, device="cpu")
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"lengths: expected integers, got {lengths!r}") from None
     if given.dtype.is_floating_point or given.dtype.is_complex or given.dtype is torch.bool:
@@ -154,8 +182,10 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     if len(prefix) < given.dim() or any(n not in (1, size) for n, size in zip(given.shape, prefix, strict=True)):
         wanted = f"a shape that begins like the leading dims {checks.shape(leading)}"
         raise ValueError(f"lengths: expected {wanted}, got {checks.shape(given)}")
-    # On other devices the check would wait for the device; there, lengths out of range act as 0 or as the whole row.
-    if given.device.type == "cpu" and given.numel() and (given.min() < 0 or given.max() > keys):
+    # On other devices the check would wait for the device, and a transform has no numbers to look at: there, lengths
+    # out of range act as 0 or as the whole row.
+    known = given.device.type == "cpu" and given.numel() and transform_of(given) is None
+    if known and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
     return _sent(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
 
@@ -181,13 +211,14 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
 def as_autocast(x: Tensor) -> Tensor:
     """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
     if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
-        device = x.device.type
-        if torch.is_autocast_enabled(device):
-            return x.to(torch.get_autocast_dtype(device))
+        dtype = autocast_dtype(x.device)
+        return x if dtype is None else x.to(dtype)
     return x
 
 
-def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive) -> None:
+def _check_states(
+    query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive, remembered: bool
+) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         checks.states(name, tensor)
         if tensor.dtype is not query.dtype or tensor.device != query.device:
@@ -195,7 +226,7 @@ def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score, patte
             raise TypeError(f"{name}: expected {wanted}, got {tensor.dtype} on {tensor.device}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
-    query_dim, key_dim = score.expects()
+    query_dim, key_dim = (score.expects()[0], None) if remembered else score.expects()
     if isinstance(pattern, LocalPredictive) and query.shape[-1] != pattern.query_dim:
         raise ValueError(f"query: expected {pattern.query_dim} features for LocalPredictive, got {checks.shape(query)}")
     if query_dim is not None and query.shape[-1] != query_dim:
@@ -213,7 +244,7 @@ def _check_parameters(query: Tensor, score: Score) -> None:
     parameter = next(score.parameters(), None)
     if parameter is None:
         return
-    same = parameter.dtype is query.dtype or torch.is_autocast_enabled(query.device.type)
+    same = parameter.dtype is query.dtype or autocast_dtype(query.device) is not None
     if not same or parameter.device != query.device:
         wanted, got = f"{query.dtype} on {query.device}", f"{parameter.dtype} on {parameter.device}"
         raise TypeError(f"score: expected parameters in {wanted} like query, got {got}")
@@ -226,8 +257,15 @@ def _check_heads(leading: torch.Size, score: Score, pattern: Pattern | LocalPred
             raise ValueError(f"{name}: made for {heads} heads (the last leading dim), got {got}")
 
 
-def _seed(generator: torch.Generator | None) -> int:
+def _seed(generator: torch.Generator | None, query: Tensor) -> int | Tensor:
+    """A whole number; under a transform, which has none, an int64 tensor []."""
     if generator is not None and not isinstance(generator, torch.Generator):
         raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
-    device = "cpu" if generator is None else generator.device
+    if generator is not None and torch.compiler.is_compiling():
+        raise RuntimeError(
+            "generator: torch.compile and torch.export trace none; call torch.manual_seed before instead"
+        )
+    device = torch.device("cpu") if generator is None else generator.device
+    if transform_of(query) is not None:
+        return torch.randint(1 << 31, (), generator=generator, device=query.device if generator is None else device)
     return int(torch.randint(1 << 31, (), generator=generator, device=device))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kept import kept
+from regard.core.scores import wide
 
 BASE = 10000.0
 
@@ -23,7 +24,7 @@ def rotate(states: Tensor, position: int = 0) -> Tensor:
         table[position : position + states.shape[-2]]
         for table in _angles(_few(position + states.shape[-2]), states.shape[-1], states.device)
     )
-    first, second = states.float().chunk(2, -1)
+    first, second = wide(states).chunk(2, -1)
     turned = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
     return turned.to(states.dtype)
 
@@ -36,6 +37,6 @@ def _few(count: int) -> int:
 @kept(most=64)
 def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """(cosines, sines) [count, d/2]"""
-    speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64) / features)
-    angles = torch.arange(count, dtype=torch.float64)[:, None] * speeds
+    speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
+    angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * speeds
     return angles.cos().float().to(device), angles.sin().float().to(device)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.core.checks import positive, whole_number
+from regard.core.autocast import without_autocast
+from regard.core.checks import positive, shape, whole_number
 
 
 class Bilinear(NamedTuple):
@@ -71,36 +72,6 @@ class Score(nn.Module, ABC):
     def heads(self) -> int | None:
         """How many heads have parameters of their own; None: all share them."""
         return None
-
-
-class Remembered(Score):
-    """The same score, given k' in place of the keys; of a score that is not lean, the keys themselves."""
-
-    def __init__(self, score: Score) -> None:
-        super().__init__()
-        self.score = score
-
-    def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        terms = self.terms(query, key)
-        return self.score.energies(query, key) if terms is None else energies_of(terms)
-
-    @property
-    def lean(self) -> bool:
-        return self.score.lean
-
-    @property
-    def title(self) -> str:
-        return self.score.title
-
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
-        return self.score.terms(query, key_side)
-
-    def expects(self) -> tuple[int | None, int | None]:
-        return self.score.expects()[0], None
-
-    @property
-    def heads(self) -> int | None:
-        return self.score.heads
 
 
 class Dot(Score):
@@ -241,14 +212,45 @@ class Additive(Score):
         return self.vector.shape[0] if self.vector.dim() == 2 else None
 
 
+def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+    """The terms of a lean score, for queries [..., T, Dq] and k' [..., S, D], checked."""
+    terms = score.terms(query, key_side)
+    if not isinstance(terms, (Bilinear, AdditiveTerms)):
+        got = f"got {type(terms).__name__}; a score of neither family leaves `terms` undefined"
+        raise TypeError(f"score: {score.title}.terms: expected Bilinear or AdditiveTerms, {got}")
+    q, k = terms.query, terms.key
+    if q.size(-1) != k.size(-1) or q.size(-2) != query.size(-2) or k.size(-2) != key_side.size(-2):
+        wanted = f"q' [..., {query.size(-2)}, D] and k' [..., {key_side.size(-2)}, D]"
+        raise ValueError(f"score: {score.title}.terms: expected {wanted}, got {shape(q)} and {shape(k)}")
+    return terms
+
+
 def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
     """The energies [..., T, S] of what a score hands to the kernels, in float32 or better."""
     query, key = wide(terms.query), wide(terms.key)
-    with torch.autocast(query.device.type, enabled=False):  # which would narrow the product again
+    with without_autocast(query.device):  # which would narrow the product again
         if isinstance(terms, Bilinear):
             return query @ key.mT * terms.scale
         pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
         return (pairs * wide(terms.vector)[..., None, None, :]).sum(-1)
+
+
+class GivenTerms(Score):
+    """Terms that were computed before."""
+
+    def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
+        super().__init__()
+        self.given, self.named = terms, title
+
+    @property
+    def title(self) -> str:
+        return self.named
+
+    def energies(self, query: Tensor, key: Tensor) -> Tensor:
+        return energies_of(self.given)
+
+    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+        return self.given
 
 
 def unit(x: Tensor) -> Tensor:

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from regard.core.additive_reads import HIDDEN, AdditiveReads
+from regard.core.autocast import without_autocast
 from regard.core.normalizers import Entmax, Normalizer, Softmax
 from regard.core.result import Result
-from regard.core.scores import AdditiveTerms, Bilinear, Score, wide
+from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
 
 FEW = 16
 """queries a row, if nobody asks for gradients"""
@@ -44,9 +45,8 @@ def read(
     shared = query.dim() > 2 and key.dim() == query.dim() and key.shape[-3] == 1
     if shared:
         query = query.transpose(-3, -2)  # [..., 1, k, Dq]
-    terms = score.terms(query, key)
-    assert terms is not None
-    with torch.autocast(query.device.type, enabled=False):  # energies stay in float32
+    terms = terms_of(score, query, key)
+    with without_autocast(query.device):  # energies stay in float32
         if reads is None:
             energies = _energies(terms)  # [..., T, S]
         elif not torch.is_grad_enabled():

@@ -298,15 +298,6 @@ def test_strides_beyond_the_sequence_cost_nothing() -> None:
         torch.testing.assert_close(attention(query, key, value, pattern=pattern).context, value)
 
 
-def test_a_gradient_of_a_gradient_is_refused_not_forgotten() -> None:
-    x = states(300, 4)
-    for arguments in ({"pattern": "window(3)"}, {"score": Additive(4, 4, 3).double(), "weights": True}):
-        out = attention(x, x, x, **arguments)
-        loss = out.context.sum() if out.weights is None else out.weights.sum()
-        with pytest.raises(RuntimeError, match="no gradient of a gradient"):
-            torch.autograd.grad(loss, x, create_graph=True)
-
-
 def test_a_plan_moves_no_random_numbers() -> None:
     x = torch.randn(30, 4)
     torch.manual_seed(5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import Additive, Cosine, Dot, General, ScaledDot, Score
-from regard.core.scores import Remembered, energies_of
+from regard.core.scores import energies_of, terms_of
 
 D = torch.float64
 
@@ -50,7 +50,7 @@ def test_kernels_are_handed_the_same_energies(which: int, heads: int | None) -> 
     assert terms is not None
     expected = score.energies(query, key)
     torch.testing.assert_close(energies_of(terms), expected)
-    torch.testing.assert_close(Remembered(score).energies(query, score.key_side(key)), expected)
+    torch.testing.assert_close(energies_of(terms_of(score, query, score.key_side(key))), expected)
 
 
 def test_heads_have_parameters_of_their_own() -> None:

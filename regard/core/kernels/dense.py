@@ -13,6 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.formed import few, formed
 from regard.core.kernels.fused.kernels import FusedDot, rounds_float32
+from regard.core.kernels.second_order import differentiable_twice
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Softmax
 from regard.core.patterns import Causal, Full
@@ -44,6 +45,8 @@ class Dense:
             return "there is nothing to compute"
         if not self._causal(request) and request.pattern != Full() and request.queries * request.keys > _SMALL:
             return f"the pattern would become a mask of {request.queries} × {request.keys}"
+        if (reason := request.transform) is not None and not (torch.compiler.is_compiling() or request.query.is_meta):
+            return reason
         if request.queries * request.keys >= _LARGE and FusedDot().refuse(request) is None and rounds_float32(request):
             return "torch's attention in float32 takes longer than products in TF32 along blocks"
         return None
@@ -66,14 +69,12 @@ class Dense:
             hidden = (mask == -torch.inf).all(-1, keepdim=True)
             mask = mask.masked_fill(hidden, 0)
             empty = hidden if empty is None else empty | hidden
-        context = scaled_dot_product_attention(
-            _four(terms.query, request.leading),
-            _four(terms.key, request.leading),
-            _four(request.value, request.leading),
-            attn_mask=None if mask is None else _four(mask, request.leading),
-            is_causal=causal,
-            scale=terms.scale / temperature,
-        )
+        query, key, value = (_four(x, request.leading) for x in (terms.query, terms.key, request.value))
+        mask = None if mask is None else _four(mask, request.leading)
+        scale = terms.scale / temperature
+        context = scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, scale=scale)
+        if context.requires_grad and not torch.compiler.is_compiling():
+            differentiable_twice(context, query, key, value, mask, causal, scale)
         context = context.reshape(*request.leading, request.queries, -1)
         return Result(context if empty is None else context.masked_fill(empty, 0))
 

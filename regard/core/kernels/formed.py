@@ -11,10 +11,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.core.autocast import without_autocast
 from regard.core.normalizers import Softmax
 from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import Bilinear, wide
+from regard.core.transforms import transform_of
 
 PAIRS, PAIRS_OF_16_BITS = 1 << 8, 1 << 12
 """T · S up to which this is faster than torch's attention, measured on 2 cores with AVX-512"""
@@ -32,7 +34,7 @@ def formed(request: Request) -> Result:
     terms, normalizer = request.terms, request.normalizer
     assert isinstance(terms, Bilinear) and isinstance(normalizer, Softmax)
     mask = request.mask()
-    with torch.autocast("cpu", enabled=False):  # energies stay in float32
+    with without_autocast(request.query.device):  # energies stay in float32
         energies = (wide(terms.query) * (terms.scale / normalizer.temperature)) @ wide(terms.key).mT
         if request.bias is not None:
             energies = energies + request.bias / normalizer.temperature
@@ -49,4 +51,4 @@ def formed(request: Request) -> Result:
 def _empty(energies: Tensor) -> Tensor | None:
     """bool [..., T, 1]: the rows that may look at nothing; None if there are none."""
     empty = energies.detach().amax(-1, keepdim=True) <= HIDDEN / 2
-    return empty if bool(empty.any()) else None
+    return empty if transform_of(energies) is not None or bool(empty.any()) else None

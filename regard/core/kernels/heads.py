@@ -12,7 +12,7 @@ from regard.core.kept import kept
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
-from regard.core.scores import AdditiveTerms, Bilinear, Score, energies_of
+from regard.core.scores import AdditiveTerms, Bilinear, GivenTerms
 
 
 class Heads:
@@ -23,7 +23,7 @@ class Heads:
             return "all heads have the same pattern"
         if request.terms is None:
             return f"{request.score.title} is neither bilinear nor additive"
-        return None
+        return request.transform
 
     def run(self, request: Request) -> Result:
         from regard.core.plan import choose
@@ -90,7 +90,7 @@ def _of_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
         query=query,
         key=key,
         value=value,
-        score=_Given(chosen, request.score.title),
+        score=GivenTerms(chosen, request.score.title),
         pattern=pattern,
         bias=select(request.bias, 2),
         visible=select(request.visible, 1),
@@ -112,21 +112,3 @@ def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor |
 def _numbers(heads: tuple[int, ...], device: torch.device) -> Tensor:
     """Made once: to send them, Python would wait for a GPU."""
     return torch.tensor(heads, device=device)
-
-
-class _Given(Score):
-    """Terms that were computed before."""
-
-    def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
-        super().__init__()
-        self.given, self.named = terms, title
-
-    @property
-    def title(self) -> str:
-        return self.named
-
-    def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        return energies_of(self.given)
-
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
-        return self.given

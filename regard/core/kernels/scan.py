@@ -8,6 +8,7 @@ from torch import Tensor
 from regard.core.kernels.residues import blank, ungroup
 from regard.core.kernels.tile_access import Settings, TileAccess
 from regard.core.scores import wide
+from regard.core.transforms import transform_of
 
 _FEW = 8  # up to here a pass for each is faster than sorting
 
@@ -80,7 +81,7 @@ def first(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def _largest(values: Tensor, k: int) -> Tensor:
     """Where the k largest values are, descending, ties to the first: k passes for few, one sort for many."""
-    if k > _FEW or not k:
+    if k > _FEW or not k or transform_of(values) is not None:  # a transform has no rule for `scatter_`
         return values.argsort(dim=-1, descending=True, stable=True)[..., :k]
     order = [values.argmax(-1, keepdim=True)]
     if k > 1:

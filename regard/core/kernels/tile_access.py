@@ -19,6 +19,7 @@ from regard.core.kernels.parts import HeavyTile, Part, Tile
 from regard.core.kernels.residues import regroup
 from regard.core.kernels.scratch import Scratch
 from regard.core.normalizers import Entmax
+from regard.core.patterns import Pattern
 from regard.core.scores import wide
 from regard.core.spans import Span, Spans
 
@@ -33,7 +34,9 @@ Chunk = tuple[slice, slice]
 class Settings:
     """What a pass over tiles needs and that has no gradient."""
 
+    pattern: Pattern
     parts: tuple[Part, ...]
+    """of the pattern"""
     leading: torch.Size
     """the dims folded into G, the last of them heads"""
     heads_inside: bool
@@ -53,10 +56,10 @@ class Settings:
     rows: Tensor
     """int64 [G]: by what noise knows the rows of the batch"""
     dropout: float
-    seed: int
+    seed: int | Tensor
     gumbel: float
     """how much Gumbel noise is added to the energies: 0, or 1 / temperature"""
-    noise_seed: int
+    noise_seed: int | Tensor
 
 
 class TileAccess:

@@ -8,12 +8,14 @@ are merged by log-sum-exp:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from regard.core.kernels.residues import blank, ungroup
+from regard.core.kernels.second_order import defined, gradients
 from regard.core.kernels.tile_access import Settings, TileAccess
 from regard.core.kernels.tile_backward import Backward
 from regard.core.normalizers import Softmax
@@ -39,13 +41,17 @@ class _Attend(torch.autograd.Function):
             context = context.transpose(-3, -2).contiguous().transpose(-3, -2)
         ctx.settings = settings
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(query, key, value, vector, context, lse)
+        ctx.save_for_backward(query, key, value, vector, bias, context, lse)
         return context, lse
 
     @staticmethod
     def backward(ctx, grad_context, grad_lse):  # type: ignore[no-untyped-def]
-        refuse_second_order()
-        query, key, value, vector, context, lse = ctx.saved_tensors
+        query, key, value, vector, bias, context, lse = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return (
+                *gradients(partial(defined, ctx.settings), (query, key, value, vector, bias), (grad_context, grad_lse)),
+                None,
+            )
         backward = Backward(ctx.settings, query, key, value, vector, ctx.needs_input_grad)
         return backward(context, lse, grad_context, grad_lse)
 
@@ -54,7 +60,7 @@ def refuse_second_order() -> None:
     """Raise in a backward pass that is itself to be differentiated; left to autograd, its share would silently be 0."""
     if torch.is_grad_enabled():
         raise RuntimeError(
-            "attention: the lean kernels give no gradient of a gradient (create_graph=True); "
+            "attention: this kernel gives no gradient of a gradient (create_graph=True); "
             "regard.core.reference.reference(plan(...).request) does"
         )
 

@@ -69,7 +69,7 @@ def unsuited(request: Request) -> str | None:
         return "each head has a pattern of its own"
     if request.terms is None:
         return f"{request.score.title} is neither bilinear nor additive"
-    return None
+    return request.transform
 
 
 def unregroupable(request: Request) -> str | None:
@@ -105,7 +105,7 @@ def prepare(
 ) -> tuple[Settings, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
     """The request with its leading dims folded: (settings, (q', k', v or None, bias or None))."""
     terms = request.terms
-    assert terms is not None
+    assert terms is not None and isinstance(request.pattern, Pattern)
     leading = request.leading
     temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
     vector = bias = None
@@ -114,6 +114,7 @@ def prepare(
     if request.bias is not None:
         bias = Flat.fold(request.bias / temperature, leading, 2)
     settings = Settings(
+        pattern=request.pattern,
         parts=_parts(request, regroup),
         leading=leading,
         heads_inside=_heads_inside(request.query),
