@@ -121,8 +121,7 @@ class TextClassifier(nn.Module):
         to be counted there."""
         if self.options.hierarchical or without_kernels(device) is not None:
             return False
-        states = [module for module in self.modules() if isinstance(module, States)]
-        return all(each.recordable(device) for each in states)
+        return all(judge.level.states.recordable(device) for judge in self.judges)  # type: ignore[operator, union-attr]
 
     def attentions(self, batch: DocumentBatch) -> Tensor | None:
         """How the words look at one another, [B, layers of all judges, heads, S, S]; None if none lets them."""
