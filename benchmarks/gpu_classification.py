@@ -50,16 +50,17 @@ def main() -> None:
 
     if "cuda" in options.devices and not torch.cuda.is_available():
         raise SystemExit("torch finds no GPU here; --devices cpu runs the CPU's side alone")
-    print(
-        f"torch {torch.__version__}, {_gpu(options.devices)}{options.threads} CPU threads, {options.seeds} seeds each"
-    )
+    print(f"torch {torch.__version__}, {_gpu(options.devices)}CPU threads: {options.threads}, seeds: {options.seeds}")
     print(f"{'set':8}{'device':8}{'accuracy':>9}  {'each seed':<20}{'seconds':>8}  {'each seed':<20}{'warm-up':>8}")
     for name in options.sets:
         by_device = {device: measured(options.data / name, device, options) for device in options.devices}
         for device, runs in by_device.items():
             each, times = (" ".join(f"{value:.1f}" for value in some) for some in (runs.accuracies, runs.seconds))
             mean = statistics.mean(runs.seconds)
-            print(f"{name:8}{device:8}{runs.accuracy:9.2f}  {each:<20}{mean:8.1f}  {times:<20}{runs.warm_up:8.1f}")
+            print(
+                f"{name:8}{device:8}{runs.accuracy:9.2f}  {each:<20}{mean:8.1f}  {times:<20}{runs.warm_up:8.1f}",
+                flush=True,
+            )
         if len(by_device) == 2:
             print(verdict(name, by_device["cuda"], by_device["cpu"]), flush=True)
 

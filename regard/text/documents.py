@@ -23,6 +23,8 @@ LONGEST_SENTENCE = 80
 """words, after which one ends even where nothing says so"""
 IGNORED = -100
 """a label that counts nothing in torch's cross-entropy"""
+EVEN = 16
+"""texts have a multiple of so many words if batches come in few shapes: kernels are compiled anew for other sizes"""
 WORDS, RUNS = 256, 64
 """different words, and runs of letters in one, for which there is always room if batches come in few shapes"""
 
@@ -126,6 +128,7 @@ class DocumentBatch:
         Rows that fill up are texts without words, whose labels are ignored. Each text counts as one sentence.
         """
         rows, size = (rounded(length) for length in self.source.shape)
+        size = -(-size // EVEN) * EVEN
         words, runs = (coarse(length, least) for length, least in zip(self.spelled.shape, (WORDS, RUNS), strict=True))
         lengths = _grown(self.lengths, rows, fill=1)
         return replace(
