@@ -12,11 +12,11 @@ from regard.look.picture import patches
 from regard.look.trace import Trace
 from regard.models.image import PictureOptions
 from regard.models.transformer import Transformer
-from regard.search.beam import beam
+from regard.search.distinct import n_best
 from regard.search.forced import forced
 from regard.search.hypothesis import Length
 from regard.text.vocabulary import Vocabulary
-from regard.tracing import Tracer, candidates
+from regard.tracing import Tracer, candidates, wording
 from regard.training.captioning import Captioning, lengths
 
 
@@ -45,7 +45,8 @@ class Captioner:
         """pictures [B, C, height, breadth] → what a beam search of that width says of each, with its trace."""
         device = next(self.model.parameters()).device
         pixels, count = pictures.to(device), lengths(pictures, self.options)
-        found = beam(self.model, pixels, count, self.limit, width=width, best=width)
+        read = wording(self.vocabulary)
+        found = n_best(self.model, pixels, count, self.limit, read, width, width=width)
         steps = forced(self.model, pixels, count, [some[0].said for some in found])
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self._card)
         source = patches(self.options.grid.height, self.options.grid.width)

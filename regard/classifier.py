@@ -20,6 +20,9 @@ from regard.text.pairs import Pair
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.recipe import Recipe
 
+NAMED = 8
+"""labels that an error names"""
+
 
 class Classifier:
     """A model with its vocabulary and labels, ready to classify."""
@@ -78,11 +81,25 @@ class Classifier:
         with self.autocast():
             return self.labeller.logits(texts, self.device)
 
-    def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False) -> LabelScores:
-        """Accuracy and more over (text, label) pairs. None is dropped."""
+    def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False, *, allow_unknown: bool = False) -> LabelScores:
+        """Accuracy and more over (text, label) pairs. None is dropped.
+
+        A label that the model does not know is an error, unless `allow_unknown`: then its texts count as missed.
+        """
+        if not allow_unknown:
+            self._refuse_unknown([pair.target for pair in pairs])
         temperature = self.temperature if calibrated else 1.0
         chances = torch.softmax(self.logits([pair.source for pair in pairs]) / temperature, -1)
         return score_labels(chances.tolist(), self.labels, [pair.target for pair in pairs])
+
+    def _refuse_unknown(self, expected: Sequence[str]) -> None:
+        unknown = [label for label in expected if label not in self.labels]
+        if unknown:
+            names, known = (some_of(each) for each in (sorted(set(unknown)), self.labels))
+            raise ValueError(
+                f"labels: expected those of the model ({known}), got {names} in {len(unknown):,} of {len(expected):,} "
+                "texts"
+            )
 
     def calibrate(self, dev: Sequence[Pair]) -> None:
         """The temperature that suits texts which training has not seen goes into the card."""
@@ -90,6 +107,12 @@ class Classifier:
         if known:
             gold = torch.tensor([self.labels.index(pair.target) for pair in known])
             self.card["temperature"] = round(fitted_temperature(self.logits([pair.source for pair in known]), gold), 4)
+
+
+def some_of(labels: Sequence[str]) -> str:
+    """Return the first few labels, and how many more there are."""
+    more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+    return ", ".join(labels[:NAMED]) + more
 
 
 def fitted_temperature(logits: Tensor, gold: Tensor, least: float = 0.05, most: float = 20.0) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 from regard.folder import Vocabularies
 from regard.look.trace import Attended, Candidate, Matrix, Side, Span, Step, Trace
+from regard.search.distinct import Wording
 from regard.search.forced import Forced, forced
 from regard.search.hypothesis import Hypothesis, Translating
 from regard.text.batches import by_length, padded
@@ -103,6 +105,16 @@ def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
     spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in pieces]
     end = Span("", len(text), len(text))
     return Side(text, [*spans, end], language, [*(piece.token for piece in pieces), END])
+
+
+def wording(vocabulary: Vocabulary) -> Wording:
+    """Return how a search reads the tokens of a vocabulary: words are themselves, subwords spell a text together."""
+    name = lru_cache(maxsize=None)(vocabulary.name)
+
+    def surface(tokens: Sequence[int]) -> Hashable:
+        return tuple(tokens) if vocabulary.words else "".join(map(name, tokens))
+
+    return Wording(vocabulary.decode, surface)
 
 
 def candidates(hypotheses: Sequence[Hypothesis], vocabulary: Vocabulary) -> list[Candidate]:

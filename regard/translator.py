@@ -18,13 +18,14 @@ from regard.models.building import TranslationModel, build, put
 from regard.models.ready import Ready
 from regard.scoring import Scores, group, score
 from regard.search.beam import beam
+from regard.search.distinct import n_best, samples
 from regard.search.forced import Forced, forced
 from regard.search.hypothesis import Hypothesis, Length, Translating
-from regard.search.walk import greedy, sample
+from regard.search.walk import greedy
 from regard.text.batches import by_length, padded
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
-from regard.tracing import Tracer, candidates
+from regard.tracing import Tracer, candidates, wording
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.recipe import Recipe
 
@@ -56,6 +57,13 @@ class Answer:
     def text(self) -> str:
         return self.translations[0].text
 
+    def noting_fewer_than(self, wanted: int) -> Answer:
+        """Return the answer with a notice if it has fewer translations than `wanted`, unless there was no text."""
+        if len(self.translations) >= wanted or not self.source:
+            return self
+        notice = f"different translations found: {len(self.translations)}, of {wanted} asked for"
+        return replace(self, notices=[*self.notices, notice])
+
 
 @dataclass(frozen=True)
 class Search:
@@ -64,6 +72,7 @@ class Search:
     beam: int = 5
     """1: greedy"""
     n_best: int = 1
+    """so many translations with different texts; fewer where no more are found"""
     length_penalty: float = 1.0
     sample: bool = False
     """draw tokens at random instead"""
@@ -108,7 +117,7 @@ class Translator:
                 "card.json: damaged: expected `length` with ratio and margin, and `longest_source`"
             ) from None
         self.device, self._precision = device, precision
-        self._tracer = Tracer(vocabularies, card)
+        self._tracer, self._wording = Tracer(vocabularies, card), wording(vocabularies.target)
 
     def autocast(self) -> AbstractContextManager[object]:
         """In which the model computes, in the precision that was asked for."""
@@ -156,7 +165,8 @@ class Translator:
         flat = [part for some in parts for part in some]
         found = iter(self._search(flat, search, prefix, details))
         return [
-            self._joined(source, some, [next(found) for _ in some]) for source, some in zip(sources, parts, strict=True)
+            self._joined(source, some, [next(found) for _ in some]).noting_fewer_than(search.n_best)
+            for source, some in zip(sources, parts, strict=True)
         ]
 
     def evaluate(self, pairs: Sequence[Pair], search: Search | None = None) -> Scores:
@@ -215,32 +225,15 @@ class Translator:
         search: Search,
         prefixes: list[list[int]] | None,
     ) -> list[list[Hypothesis]]:
+        wording, limit, penalty = self._wording, self.limit, search.length_penalty
         if search.sample:
-            draws = [
-                sample(
-                    model,
-                    batch,
-                    lengths,
-                    self.limit,
-                    temperature=search.temperature,
-                    among=search.among,
-                    prefixes=prefixes,
-                )
-                for _ in range(search.n_best)
-            ]
-            return [sorted(some, key=lambda x: -x.score) for some in zip(*draws, strict=True)]
+            drawn = search.temperature, search.among
+            return samples(model, batch, lengths, limit, wording, search.n_best, prefixes, *drawn)
         if search.beam == 1:
-            return [[each] for each in greedy(model, batch, lengths, self.limit, prefixes)]
-        return beam(
-            model,
-            batch,
-            lengths,
-            self.limit,
-            width=search.beam,
-            best=search.n_best,
-            penalty=search.length_penalty,
-            prefixes=prefixes,
-        )
+            return [[each] for each in greedy(model, batch, lengths, limit, prefixes)]
+        if search.n_best == 1:
+            return beam(model, batch, lengths, limit, width=search.beam, penalty=penalty, prefixes=prefixes)
+        return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
 
     def _translation(
         self, source: Side, hypothesis: Hypothesis, steps: Forced | None, told: Sequence[Candidate]
@@ -257,15 +250,28 @@ class Translator:
             if len(self.vocabularies.source.encode(source)) + 1 > self._longest:
                 notices.append(f"longer than anything in training ({self._longest} tokens), and has no sentence ends")
             return Answer(source, found[0], notices)
-        joined = []
-        for rank in range(min(len(some) for some in found)):
-            chosen = [some[rank] for some in found]
-            text = " ".join(each.text for each in chosen)
-            total = sum(each.log_probability for each in chosen)
-            mean = sum(each.score for each in chosen) / len(chosen)
-            joined.append(Translation(text, mean, total, [each.traces[0] for each in chosen]))
         notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"
-        return Answer(source, joined, [notice])
+        return Answer(source, joined(found), [notice])
+
+
+def joined(parts: Sequence[Sequence[Translation]]) -> list[Translation]:
+    """Join the translations of the parts of a text rank by rank; a part with fewer of them repeats its last one."""
+    found = []
+    for rank in range(max(map(len, parts))):
+        chosen = [some[min(rank, len(some) - 1)] for some in parts]
+        text = " ".join(each.text for each in chosen)
+        total = sum(each.log_probability for each in chosen)
+        mean = sum(each.score for each in chosen) / len(chosen)
+        found.append(Translation(text, mean, total, [each.traces[0] for each in chosen]))
+    return distinct_texts(found)
+
+
+def distinct_texts(translations: Sequence[Translation]) -> list[Translation]:
+    """Leave only the first translation of each text."""
+    by_text: dict[str, Translation] = {}
+    for each in translations:
+        by_text.setdefault(each.text, each)
+    return list(by_text.values())
 
 
 def load(folder: str | Path, device: str | None = None, precision: Precision = "auto") -> Translator:

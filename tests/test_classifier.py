@@ -104,6 +104,34 @@ def test_where_words_look_at_one_another_the_trace_has_it(tmp_path: Path) -> Non
     assert alone.trace is not None and [each.name for each in alone.trace.attentions] == ["pool"]
 
 
+def test_labels_that_it_does_not_know_are_refused_by_name(classifier: Classifier) -> None:
+    pairs = [Pair("The film is gripping.", "good", 1), Pair("Her play is boring.", "dull", 2)]
+    refusal = r"^labels: expected those of the model \(bad, good\), got dull in 1 of 2 texts$"
+    with pytest.raises(ValueError, match=refusal):
+        classifier.evaluate(pairs)
+    assert classifier.evaluate(pairs, allow_unknown=True).accuracy == 50
+    many = [Pair("x", f"label {number:02}", number) for number in range(20)]
+    with pytest.raises(ValueError, match=r"label 07 and 12 more in 20 of 20 texts$"):
+        classifier.evaluate(many)
+
+
+def test_gradients_are_taken_without_cudnn_in_evaluation_mode(classifier: Classifier) -> None:
+    (answer,) = classifier.answers(["The film is gripping."], details=True)
+    assert answer.trace is not None
+    seen = []
+
+    def note(module: torch.nn.Module, *_: object) -> None:
+        if torch.is_grad_enabled():
+            seen.append((torch.backends.cudnn.enabled, any(each.training for each in module.modules())))
+
+    handle = classifier.model.register_forward_pre_hook(note)
+    try:
+        examined_label(classifier, answer.trace)
+    finally:
+        handle.remove()
+    assert seen == [(False, False)] and torch.backends.cudnn.enabled
+
+
 def test_evidence_points_at_the_word_that_decides(classifier: Classifier) -> None:
     trace = classifier.answers(["The film is really gripping."], details=True)[0].trace
     assert trace is not None
@@ -128,9 +156,9 @@ def test_a_text_gets_the_same_answer_in_any_company(classifier: Classifier) -> N
 
 def test_evaluate_drops_nothing(classifier: Classifier) -> None:
     pairs = [Pair(text, label, 1) for text, label in [*toy.TEXTS[:3], ("", "good"), ("The film", "new")]]
-    scores = classifier.evaluate(pairs)
+    scores = classifier.evaluate(pairs, allow_unknown=True)
     assert scores.texts == 5 and scores.labels == ["bad", "good", "new"]
-    assert classifier.evaluate(pairs, calibrated=True).accuracy == scores.accuracy
+    assert classifier.evaluate(pairs, calibrated=True, allow_unknown=True).accuracy == scores.accuracy
 
 
 def test_loading_by_the_card(folder: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import torch
 import regard
 from regard.scoring import score
 from regard.text.pairs import Pair
-from regard.translator import Search, Translator
+from regard.translator import Search, Translation, Translator, joined
 from tests.training import toy
 
 SOURCES = [source for source, _ in toy.PAIRS]
@@ -162,6 +162,60 @@ def test_n_best_of_a_long_text_joins_rank_by_rank(translator: Translator) -> Non
     (answer,) = translator.answers([" ".join(SOURCES[:6])], Search(beam=3, n_best=3))
     assert len(answer.translations) == 3 and all(len(each.traces) == 6 for each in answer.translations)
     assert answer.translations[0].score >= answer.translations[1].score >= answer.translations[2].score
+
+
+@pytest.fixture(scope="module")
+def splitting(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """A model that has learned to spell words in several ways, as the default recipes teach it."""
+    out = tmp_path_factory.mktemp("splitting") / "model"
+    settings = toy.LEARNS | {"training.segmentation_dropout": 0.6}
+    return regard.train(toy.PAIRS, out, settings=settings, device="cpu", precision="fp32")
+
+
+def test_n_best_are_different_texts(splitting: Translator) -> None:
+    plain, found = splitting.answers(SOURCES[:20]), splitting.answers(SOURCES[:20], Search(beam=5, n_best=5))
+    for one, answer in zip(plain, found, strict=True):
+        texts = [each.text for each in answer.translations]
+        assert len(texts) == len(set(texts)) == 5 and answer.notices == []
+        best = answer.translations[0]
+        assert (best.text, best.score) == (one.text, one.translations[0].score)
+        for each in answer.translations:
+            (trace,) = each.traces
+            assert trace.target.text == each.text
+
+
+def test_what_the_page_lists_are_different_texts(splitting: Translator) -> None:
+    for answer in splitting.answers(SOURCES[:20], Search(beam=5), details=True):
+        (trace,) = answer.translations[0].traces
+        assert len({each.text for each in trace.candidates}) == len(trace.candidates) == 5
+        assert trace.candidates[0].text == answer.text
+
+
+def test_n_best_of_a_long_text_are_different(splitting: Translator) -> None:
+    (answer,) = splitting.answers([" ".join(SOURCES[:6])], Search(beam=5, n_best=5))
+    assert len({each.text for each in answer.translations}) == len(answer.translations) == 5
+
+
+def test_samples_are_different_texts(splitting: Translator) -> None:
+    torch.manual_seed(1)
+    for answer in splitting.answers(SOURCES[:10], Search(sample=True, n_best=5, temperature=0.5)):
+        texts = [each.text for each in answer.translations]
+        assert len(texts) == len(set(texts)) and (len(texts) == 5) == (answer.notices == [])
+
+
+def test_fewer_than_asked_for_are_given_with_a_notice(translator: Translator) -> None:
+    (answer,) = translator.answers(SOURCES[:1], Search(sample=True, among=1, n_best=3))
+    assert len(answer.translations) == 1
+    assert answer.notices == ["different translations found: 1, of 3 asked for"]
+
+
+def test_a_part_with_fewer_translations_repeats_its_last_one() -> None:
+    def some(*texts: str) -> list[Translation]:
+        return [Translation(text, -float(rank), -2.0 * rank, [None]) for rank, text in enumerate(texts)]  # type: ignore[list-item]
+
+    found = joined([some("a", "b", "c"), some("x")])
+    assert [(each.text, each.log_probability) for each in found] == [("a x", 0.0), ("b x", -2.0), ("c x", -4.0)]
+    assert [each.text for each in joined([some("a", "a b"), some("b c", "c")])] == ["a b c"]
 
 
 @pytest.mark.parametrize("search", [Search(beam=1), Search(beam=5), Search(sample=True)])

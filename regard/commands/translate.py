@@ -19,7 +19,7 @@ Texts = Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -
 Input = Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")]
 Out = Annotated[Path | None, typer.Option("--output", "-o", help="Write here, not on standard output.")]
 Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Hypotheses kept; 1: greedy. Default: the recipe's.")]
-Best = Annotated[int, typer.Option(min=1, max=100, help="Give so many, as rank TAB score TAB text.")]
+Best = Annotated[int, typer.Option(min=1, max=100, help="Give so many different texts, as rank TAB score TAB text.")]
 Look = Annotated[
     list[str] | None,
     typer.Option(
@@ -110,14 +110,13 @@ def _write_all(
 def carried(answer: Answer, kinds: Collection[Kind]) -> Answer:
     """With numbers and the like as the source has them."""
     from regard.alignment.carry import carry_over
+    from regard.translator import distinct_texts
 
-    return replace(
-        answer,
-        translations=[
-            replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
-            for each in answer.translations
-        ],
-    )
+    found = [
+        replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
+        for each in answer.translations
+    ]
+    return replace(answer, translations=distinct_texts(found))  # they may have differed in what was carried over
 
 
 def _writer(as_json: bool, n_best: int) -> Callable[[Answer, TextIO], None]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.evidence.agreement import evidence
+from regard.evidence.differentiating import differentiating
 from regard.look.trace import Evidence, Trace
 from regard.text.vocabulary import START
 
@@ -32,7 +33,7 @@ def gradient(translator: Translator, trace: Trace, tokens: Sequence[int]) -> Evi
 
     hook = model.source_embedding.register_forward_hook(keep)
     try:
-        with torch.enable_grad(), translator.autocast():
+        with differentiating(), translator.autocast():
             logits = model.logits(model(batch, lengths, given).output).float()  # [words, T, V]
             logs = torch.log_softmax(logits, -1).gather(-1, wanted[..., None])[..., 0]
             mine = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]

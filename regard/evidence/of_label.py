@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.evidence.agreement import evidence
+from regard.evidence.differentiating import differentiating
 from regard.look.trace import Evidence, Trace
 from regard.models.document_counts import Counts
 from regard.models.document_words import Words
@@ -44,7 +45,7 @@ def _gradient(classifier: Classifier, trace: Trace) -> Evidence:
 
     hooks = [module.register_forward_hook(keep) for module in model.modules() if isinstance(module, (Words, Counts))]
     try:
-        with torch.enable_grad(), classifier.autocast():
+        with differentiating(), classifier.autocast():
             logs = torch.log_softmax(model(batch).logits.float(), -1)
             found = torch.autograd.grad(logs[0, classifier.labels.index(trace.target.text)], embedded)
     finally:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import choices, share, whole_number
+from regard.core.kernels.fused.kernels import without_kernels
 from regard.models.document_counts import Counts
 from regard.models.document_levels import Flat, Hierarchical
 from regard.models.document_states import Kind, States
@@ -114,6 +115,13 @@ class TextClassifier(nn.Module):
         each = torch.stack([logits for logits, _ in found])
         seen = torch.cat([looked for _, looked in found], 1) if weights else None
         return Classified(each.mean(0), each, seen)
+
+    def recordable(self, device: torch.device) -> bool:
+        """Does a loss on the device depend on what lies there alone, never asked for by the host? Sentences would have
+        to be counted there."""
+        if self.options.hierarchical or without_kernels(device) is not None:
+            return False
+        return all(judge.level.states.recordable(device) for judge in self.judges)  # type: ignore[operator, union-attr]
 
     def attentions(self, batch: DocumentBatch) -> Tensor | None:
         """How the words look at one another, [B, layers of all judges, heads, S, S]; None if none lets them."""

@@ -36,13 +36,10 @@ class Counts(nn.Module):
     def forward(self, batch: DocumentBatch) -> Tensor:
         return self.ratios(batch.source) if batch.ratios is None else batch.ratios
 
-    def ratios(self, source: Tensor, less: Sequence[Tensor] | None = None) -> Tensor:
-        """source [B, S]; `less`: by how much less there is of each word, of each pair [B, S, C], of texts [B, 1, C]."""
-        found: list[Tensor] = [self.words[source], self.pairs[self.places(source)], self.texts]
-        if less is not None:
-            found = [mine - its for mine, its in zip(found, less, strict=True)]
-        words, pairs, texts = found
-        return torch.cat([_ratio(words, texts), _ratio(pairs, texts)], -1)
+    def ratios(self, source: Tensor) -> Tensor:
+        """source [B, S] → [B, S, 2C]"""
+        words, pairs = self.words[source], self.pairs[self.places(source)]
+        return torch.cat([_ratio(words, self.texts), _ratio(pairs, self.texts)], -1)
 
     def places(self, source: Tensor) -> Tensor:
         """Of each word with the one before it, in the table of pairs."""
@@ -50,34 +47,49 @@ class Counts(nn.Module):
 
     def count(self, documents: Sequence[Document], labels: Sequence[int]) -> None:
         """Add texts with their labels; a word counts once a text."""
-        for document, label in zip(documents, labels, strict=True):
-            source = torch.tensor([piece.token for piece in document.pieces], dtype=torch.long)
-            self.words[source.unique(), label] += 1
-            self.pairs[self.places(source[None]).unique(), label] += 1
-            self.texts[0, label] += 1
+        gold = torch.tensor(labels, dtype=torch.long)
+        self.texts.view(-1).index_add_(0, gold, torch.ones(len(gold)))
+        sources = [torch.tensor([piece.token for piece in each.pieces], dtype=torch.long) for each in documents]
+        owners = torch.repeat_interleave(torch.arange(len(sources)), torch.tensor(list(map(len, sources))))
+        if not len(owners):
+            return
+        places = torch.cat([self.places(source[None])[0] for source in sources])
+        for table, each in ((self.words, torch.cat(sources)), (self.pairs, places)):
+            once = (owners * len(table) + each).unique()
+            at = once % len(table) * table.shape[1] + gold[once // len(table)]
+            table.view(-1).index_add_(0, at, torch.ones(len(at)))
 
 
 class Folds:
-    """The counts of each of ten parts of the training texts; all together become those of the model."""
+    """The ratios that each of ten parts of the training texts is given: of the counts of the other nine.
+
+    All counts together become those of the model. The tables lie where the texts do that are asked about last, so
+    that a GPU looks up by itself.
+    """
 
     def __init__(self, counts: Counts, documents: Sequence[Document], labels: Sequence[int]) -> None:
-        self._whole = counts
         parts = [Counts(len(counts.words), counts.words.shape[1]) for _ in range(FOLDS)]
         for fold, part in enumerate(parts):
             part.count(documents[fold::FOLDS], labels[fold::FOLDS])
             for mine, its in zip(counts.parameters(), part.parameters(), strict=True):
                 mine.add_(its)
-        self._words, self._pairs, self._texts = (  # [folds, …, C]
-            torch.stack([getattr(part, name) for part in parts]) for name in ("words", "pairs", "texts")
-        )
+        tables = []
+        for part in parts:
+            words, pairs, texts = (a - b for a, b in zip(counts.parameters(), part.parameters(), strict=True))
+            tables.append((_ratio(words, texts), _ratio(pairs, texts)))
+        self._words, self._pairs = (torch.stack(each) for each in zip(*tables, strict=True))  # [folds, …, C]
 
-    def ratios(self, rows: Sequence[int], source: Tensor) -> Tensor:
-        """Of training texts, by their numbers and words [B, S]: [B, S, 2C]."""
-        folds = torch.tensor(rows)[:, None] % FOLDS  # [B, 1]
-        places = self._whole.places(source)
-        return self._whole.ratios(
-            source, (self._words[folds, source], self._pairs[folds, places], self._texts[folds, 0])
-        )
+    @staticmethod
+    def of(rows: Sequence[int]) -> Tensor:
+        """Return the part that each training text belongs to, by its number: [B]."""
+        return torch.tensor(rows) % FOLDS
+
+    def ratios(self, fold: Tensor, source: Tensor) -> Tensor:
+        """fold [B] and source [B, S] of training texts → [B, S, 2C]"""
+        if self._words.device != source.device:
+            self._words, self._pairs = self._words.to(source.device), self._pairs.to(source.device)
+        places, fold = hashed(source, self._pairs.shape[1]), fold[:, None]
+        return torch.cat([self._words[fold, source], self._pairs[fold, places]], -1)
 
 
 def _ratio(found: Tensor, texts: Tensor) -> Tensor:

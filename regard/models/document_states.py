@@ -28,7 +28,7 @@ class States(nn.Module):
 
     def __init__(self, kind: Kind, width: int, hidden: int, shape: Shape, layers: int, looking: Looking) -> None:
         super().__init__()
-        self.kind = kind
+        self.kind, self._looking = kind, looking
         made = {"counts": 0, "embeddings": 0, "convolution": hidden, "rnn": 2 * hidden, "attention": width}[kind]
         self.features = width + made
         self.dropout = Dropout(shape.dropout)
@@ -39,6 +39,14 @@ class States(nn.Module):
         elif kind == "attention":
             self.blocks = nn.ModuleList(EncoderBlock(shape, looking) for _ in range(layers))
             self.norm = nn.LayerNorm(width)
+
+    def recordable(self, device: torch.device) -> bool:
+        """Can a GPU record how the states are made? Not if the host is asked for anything."""
+        if self.kind == "rnn":
+            return self.recurrence.never_waits(device)
+        looking = self._looking
+        usual = (looking.score, looking.pattern, looking.normalizer) == ("scaled_dot", "full", "softmax")
+        return self.kind != "attention" or usual
 
     def forward(self, words: Tensor, real: Tensor, lengths: Tensor, seen: list[Tensor] | None = None) -> Tensor:
         """The weights of self-attention, [B, heads, S, S], go into `seen`, if given."""

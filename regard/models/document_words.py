@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.dropout import Dropout
+from regard.models.embedding import Embedding, rows_of
 from regard.models.positions import Positions
 from regard.text.documents import DocumentBatch
 
@@ -28,9 +29,9 @@ class Words(nn.Module):
     ) -> None:
         """`runs` of letters, `neighbours` places of the hash, `positions` that are told apart: 0 is none of these."""
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, width, padding_idx=0)
-        self.spelling = nn.Embedding(runs, width, padding_idx=0) if runs else None
-        self.neighbours = nn.Embedding(neighbours, width) if neighbours else None
+        self.embedding = Embedding(vocabulary, width, padding_idx=0)
+        self.spelling = Embedding(runs, width, padding_idx=0) if runs else None
+        self.neighbours = Embedding(neighbours, width) if neighbours else None
         self.positions = Positions("learned", width, positions) if positions else None
         self.dropout = Dropout(dropout)
         self._left_out = left_out
@@ -46,7 +47,7 @@ class Words(nn.Module):
     def forward(self, batch: DocumentBatch) -> Tensor:
         embedded = self._kept(self.embedding(batch.source))
         if self.spelling is not None:
-            embedded = embedded + self._kept(self._spelled(batch.spelled)[batch.which])
+            embedded = embedded + self._kept(rows_of(self._spelled(batch.spelled), batch.which))
         if self.neighbours is not None:
             embedded = embedded + self._kept(self.neighbours(hashed(batch.source, self.neighbours.num_embeddings)))
         if self.positions is not None:

@@ -38,7 +38,7 @@ class Dropout(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         if not self.training or self.chance == 0:
             return states
-        if states.is_cuda:
+        if states.device.type != "cpu":
             return nn.functional.dropout(states, self.chance)
         least = min(255, round(self.chance * 256))
         drawn = torch.empty((states.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)

@@ -13,9 +13,21 @@ class Embedding(nn.Embedding):
     deterministic."""
 
     def forward(self, tokens: Tensor) -> Tensor:
-        if self.weight.is_cuda and torch.is_grad_enabled() and not torch.are_deterministic_algorithms_enabled():
+        if _adds_up(self.weight):
             return cast(Tensor, Looked.apply(self.weight, tokens, self.padding_idx))  # type: ignore[no-untyped-call]
         return super().forward(tokens)
+
+
+def rows_of(table: Tensor, places: Tensor) -> Tensor:
+    """table [N, D], places [...] → [..., D], with the same gradient as an `Embedding`."""
+    if _adds_up(table):
+        return cast(Tensor, Looked.apply(table, places, None))  # type: ignore[no-untyped-call]
+    return table[places]
+
+
+def _adds_up(table: Tensor) -> bool:
+    """May the gradient be added up in any order? On a GPU, unless torch is told to be deterministic."""
+    return table.is_cuda and torch.is_grad_enabled() and not torch.are_deterministic_algorithms_enabled()
 
 
 class Looked(torch.autograd.Function):

@@ -22,6 +22,7 @@ from torch import Tensor
 from regard.search import playing
 from regard.search.chances import by_rows, chances
 from regard.search.hypothesis import Hypothesis, Length, Translating
+from regard.search.recombination import Recombination, Surface
 from regard.search.top import top
 from regard.text.vocabulary import END, START
 
@@ -82,12 +83,14 @@ def beam(
     best: int = 1,
     penalty: float = 1.0,
     prefixes: Sequence[Sequence[int]] | None = None,
+    surface: Surface | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` ≤ `width` hypotheses of each sentence, best first. source [B, S] of `lengths` [B].
 
-    `prefixes`: tokens with which each translation must begin.
+    `prefixes`: tokens with which each translation must begin. `surface`: of beginnings that it maps to the same value
+    only one goes on (recombination.py).
     """
-    search = _Beam(model, source, lengths, limit, width, penalty, prefixes)
+    search = _Beam(model, source, lengths, limit, width, penalty, prefixes, surface)
     while search.going:
         search.step()
         if search.going and search.plays:
@@ -118,6 +121,7 @@ class _Beam:
         width: int,
         penalty: float,
         prefixes: Sequence[Sequence[int]] | None,
+        surface: Surface | None,
     ) -> None:
         self._model, self._width, self._penalty = model, width, penalty
         self._lengths = lengths.tolist()
@@ -132,7 +136,8 @@ class _Beam:
         self._scores = torch.zeros(len(lengths), 1, device=source.device)
         self._sentences = np.arange(len(lengths))
         self._going = np.ones(len(lengths), bool)
-        self._recordable = True
+        self._recombination = None if surface is None else Recombination(surface, len(lengths))
+        self._recordable = surface is None  # which the host is asked for at every step
         self._record = _Record()
         self._ended: list[list[_Ended]] = [[] for _ in self._lengths]
 
@@ -207,6 +212,8 @@ class _Beam:
         """logits [B', k, V], scores [B', k] → what is told, and of what goes on parents, tokens and scores, [B', k]"""
         found, places = self._extensions(logits, scores)  # [B', 2k]
         parents, tokens = places // logits.shape[-1], places % logits.shape[-1]
+        if self._recombination is not None:
+            found, parents, tokens = self._recombination.distinct(self._sentences, found, parents, tokens)
         going_on = found.masked_fill(tokens == END, -torch.inf)
         kept = self._going_on(going_on)  # [B', k] places among the 2k
         told = (parents, tokens, found, kept, weights.float())  # as in `_Told`
@@ -252,6 +259,8 @@ class _Beam:
         ends = told.tokens == END
         pick = [np.take_along_axis(x, told.kept, 1) for x in (told.parents, told.tokens)]
         going_on = np.take_along_axis(np.where(ends, -np.inf, told.scores), told.kept, 1)
+        if self._recombination is not None:
+            self._recombination.extend(self._sentences, pick[0], pick[1], np.isfinite(going_on))
         self._record.sentences.append(self._sentences)
         self._record.parents.append(np.concatenate([pick[0], told.parents], 1))
         self._record.tokens.append(np.concatenate([pick[1], told.tokens], 1))

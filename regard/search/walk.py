@@ -48,7 +48,10 @@ def sample(
     generator: torch.Generator | None = None,
     prefixes: Sequence[Sequence[int]] | None = None,
 ) -> list[Hypothesis]:
-    """A token drawn from softmax(logits / temperature) at every step, if asked only `among` the most probable ones."""
+    """A token drawn from softmax(logits / temperature) at every step, if asked only `among` the most probable ones.
+
+    `generator` may be of another device than the model: it draws there.
+    """
 
     def choose(logits: Tensor) -> Tensor:
         places = None
@@ -56,7 +59,8 @@ def sample(
             logits, places = top(logits, among)
         # From the highest down, so that no temperature makes anything infinite but what is impossible.
         below = (logits - logits.amax(-1, keepdim=True)).double() / temperature
-        drawn = torch.multinomial(torch.softmax(below, -1), 1, generator=generator)
+        where = below.device if generator is None else generator.device
+        drawn = torch.multinomial(torch.softmax(below, -1).to(where), 1, generator=generator).to(below.device)
         return (drawn if places is None else places.gather(-1, drawn))[:, 0]
 
     return walk(model, source, lengths, limit, choose, prefixes)

@@ -15,12 +15,13 @@ from torch.nn import functional
 
 from regard import folder as folders
 from regard.confusion import score_labels
+from regard.core.kept import kept
 from regard.folder import Vocabularies
 from regard.labelling import Labeller
 from regard.models.classifier import ClassifierOptions, TextClassifier
 from regard.models.document_counts import Folds
 from regard.text.batches import arrange
-from regard.text.documents import Document, DocumentBatch, Reader
+from regard.text.documents import IGNORED, Document, DocumentBatch, Reader
 from regard.text.examples import Example
 from regard.text.pairs import Pair
 from regard.text.vocabulary import learn
@@ -101,24 +102,30 @@ class Classifying:
 
     def _batch(self, rows: Sequence[int], device: torch.device) -> DocumentBatch:
         documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
-        batch = DocumentBatch.of(documents, self.reader.spelling, gold)
-        if self.folds is not None:
-            batch = replace(batch, ratios=self.folds.ratios(rows, batch.source))
-        return batch.to(device)
+        fold = None if self.folds is None else self.folds.of(rows)
+        batch = DocumentBatch.of(documents, self.reader.spelling, gold, fold)
+        recorded = self.recorded(device)
+        batch = (batch.in_few_shapes() if recorded else batch).to(device, lengths=recorded)
+        if self.folds is None or batch.fold is None:
+            return batch
+        return replace(batch, ratios=self.folds.ratios(batch.fold, batch.source))
 
     # Loss
 
     def recorded(self, device: torch.device) -> bool:
-        return False
+        return self.model.recordable(device)
 
     def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
         """Cross-entropy of each judge by itself; of rare labels it counts more if the recipe balances them."""
         assert batch.labels is not None
         each = self.model(batch).each.float()  # [J, B, C]
-        weights = self.weights.to(each.device) if self.recipe.training.balance else None
+        balanced = self.recipe.training.balance
+        weights = label_weights(tuple(self.weights.tolist()), each.device) if balanced else None
         smoothing = self.recipe.training.label_smoothing
         gold = batch.labels.expand(len(each), -1).flatten()
-        loss = functional.cross_entropy(each.flatten(0, 1), gold, weights, label_smoothing=smoothing)
+        loss = functional.cross_entropy(
+            each.flatten(0, 1), gold, weights, ignore_index=IGNORED, label_smoothing=smoothing
+        )
         return loss, loss.detach()
 
     # Dev
@@ -152,6 +159,12 @@ class Classifying:
         example = f"{short}  →  {said}" + ("" if said == gold else f", expected {gold}")
         # Many checkpoints have the same accuracy on a small dev part: the surer one is better.
         return Validation(scores.accuracy - min(0.9, 0.01 * scores.log_loss), told, example, facts)
+
+
+@kept(most=8)
+def label_weights(weights: tuple[float, ...], device: torch.device) -> Tensor:
+    """Return the weights of the labels on the device, where a recording finds them."""
+    return torch.tensor(weights, device=device)
 
 
 def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:

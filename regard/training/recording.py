@@ -1,18 +1,18 @@
 """Updates that a GPU plays back (CUDA graphs): Python gives it a batch, and the thousand launches of an update are one.
 
-A recording is of one shape of batches, so these come in few (text/batches.py).
+A recording is of one shape of batches, so these come in few (text/batches.py, text/documents.py).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from regard.core.cuda_graph import Recorder
-from regard.text.batches import Batch
 from regard.training.checkpoint import Progress
 from regard.training.updating import Update
 
@@ -22,14 +22,22 @@ STEADY = 200
 """updates by which it is told how fast they are"""
 
 
+class Batch(Protocol):
+    """A dataclass whose tensors all lie on the device."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Tells which recording is its own: batches of one shape have tensors of the same sizes."""
+
+
 class RecordedUpdate:
     """As `Update`, whose first batch of a shape is computed, whose second is recorded, and the others played back."""
 
     def __init__(self, update: Update) -> None:
         self._update = update
         self._device = update.device
-        self._met: set[tuple[int, int, int]] = set()
-        self._recordings: dict[tuple[int, int, int], _Recording] = {}
+        self._met: set[tuple[int, ...]] = set()
+        self._recordings: dict[tuple[int, ...], _Recording] = {}
         self._played: deque[bool] = deque(maxlen=STEADY)
         self._recorder = Recorder(self._device)
 
@@ -69,14 +77,16 @@ class RecordedUpdate:
         return told
 
     def _record(self, batch: Batch, progress: Progress) -> _Recording:
-        kept = replace(batch, **{name: getattr(batch, name).clone() for name in GIVEN})
+        kept: Any = replace(batch, **{name: part.clone() for name, part in tensors(batch).items()})  # type: ignore[type-var]
         with self._recorder.recording() as graph:
             told = self._update(kept, progress)
         return _Recording(graph, kept, told)
 
 
-GIVEN = ("source", "lengths", "target", "expected")
-"""what differs from batch to batch of a shape"""
+def tensors(batch: Any) -> dict[str, Tensor]:
+    """Return what differs from batch to batch of a shape, by name."""
+    parts = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    return {name: part for name, part in parts.items() if isinstance(part, Tensor)}
 
 
 class _Recording:
@@ -85,6 +95,6 @@ class _Recording:
 
     def play(self, batch: Batch) -> Tensor:
         """The loss is cloned: the next recording may write where it lies."""
-        torch._foreach_copy_([getattr(self._batch, name) for name in GIVEN], [getattr(batch, name) for name in GIVEN])
+        torch._foreach_copy_(list(tensors(self._batch).values()), list(tensors(batch).values()))
         self._graph.replay()
         return self._told.clone()

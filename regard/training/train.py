@@ -17,8 +17,10 @@ import torch
 
 from regard import folder as folders
 from regard.classifier import Classifier
+from regard.confusion import LabelScores
 from regard.loading import load
 from regard.models.classifier import ClassifierOptions
+from regard.scoring import Scores
 from regard.text.labelled import read_labelled
 from regard.text.normal import tidy
 from regard.text.pairs import Corpus, Pair, read_pairs
@@ -290,7 +292,9 @@ def _finish(folder: Path, loop: Loop) -> Translator | Classifier:
     if "scores" not in model.card:
         if isinstance(model, Classifier):
             model.calibrate(loop.task.dev)
-        scores = model.evaluate(loop.task.dev)
+            scores: Scores | LabelScores = model.evaluate(loop.task.dev, allow_unknown=True)
+        else:
+            scores = model.evaluate(loop.task.dev)
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
         progress = loop.progress

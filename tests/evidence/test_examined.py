@@ -77,6 +77,20 @@ def test_gradients_are_those_of_a_small_change(translator: regard.Translator, tr
         assert found.values[0, 0] == pytest.approx(abs(slope), rel=0.05, abs=0.01)
 
 
+def test_gradients_are_taken_without_cudnn_in_evaluation_mode(translator: regard.Translator, trace: Trace) -> None:
+    seen = []
+
+    def note(module: torch.nn.Module, *_: object) -> None:
+        seen.append((torch.backends.cudnn.enabled, any(each.training for each in module.modules())))
+
+    handle = translator.model.register_forward_pre_hook(note)
+    try:
+        gradient(translator, trace, translator.said(trace))
+    finally:
+        handle.remove()
+    assert seen == [(False, False)] and torch.backends.cudnn.enabled
+
+
 def test_uniform_attention_says_something_else(translator: regard.Translator, trace: Trace) -> None:
     plain, uniform, shuffled = altered(translator, trace, translator.said(trace))
     assert plain.name == "as it is"

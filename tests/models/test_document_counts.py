@@ -56,10 +56,10 @@ def test_a_training_text_is_not_told_its_label() -> None:
     others = Counts(len(READER.vocabulary), 2)
     kept = [number for number in range(len(TEXTS)) if number % FOLDS != row % FOLDS]
     others.count([DOCUMENTS[number] for number in kept], [LABELS[number] for number in kept])
-    assert torch.allclose(folds.ratios([row], source), others.ratios(source), atol=1e-6)
+    assert torch.allclose(folds.ratios(Folds.of([row]), source), others.ratios(source), atol=1e-6)
     turned = [1 - label if number == row else label for number, label in enumerate(LABELS)]
     again = Folds(Counts(len(READER.vocabulary), 2), DOCUMENTS, turned)
-    assert torch.equal(folds.ratios([row], source), again.ratios([row], source))
+    assert torch.equal(folds.ratios(Folds.of([row]), source), again.ratios(Folds.of([row]), source))
 
 
 def test_counts_are_not_trained_but_kept() -> None:

@@ -88,6 +88,13 @@ def test_hierarchical_learns_too(tmp_path: Path) -> None:
     assert answer.trace.weights.sum() == pytest.approx(1, abs=1e-4)
 
 
+def test_a_label_of_dev_alone_is_missed(tmp_path: Path) -> None:
+    dev = [*toy.TEXTS[:10], ("The film is purple.", "purple")]
+    settings = toy.TINY | {"training.epochs": 1}
+    model = regard.train(toy.TEXTS, tmp_path / "m", task="classify", dev=dev, settings=settings, device="cpu")
+    assert model.card["scores"]["labels"] == ["bad", "good", "purple"]
+
+
 def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:
     models = [
         regard.train(toy.TEXTS, tmp_path / name, task="classify", settings=toy.TINY, device="cpu", precision="fp32")

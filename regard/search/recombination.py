@@ -1,0 +1,59 @@
+"""Recombination: of the beginnings that read alike, a beam carries on one.
+
+Two hypotheses whose tokens spell the same beginning can be continued by the same texts. The one that got there first,
+or at the same step with the higher probability, goes on; the others leave their places to beginnings that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.text.vocabulary import END
+
+Surface = Callable[[Sequence[int]], Hashable]
+
+
+class Recombination:
+    """The beginnings that each of the sentences of one search has met."""
+
+    def __init__(self, surface: Surface, sentences: int) -> None:
+        self._surface = surface
+        self._prefixes: list[list[tuple[int, ...]]] = [[()] for _ in range(sentences)]
+        """of each sentence, the tokens of the hypotheses in its slots"""
+        self._met: list[set[Hashable]] = [{surface(())} for _ in range(sentences)]
+
+    def distinct(
+        self, sentences: np.ndarray, scores: Tensor, parents: Tensor, tokens: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Give extensions [B', n], best first, whose beginning was met before a score of −inf, and move them behind.
+
+        Beginnings in a beam differ, so that no two hypotheses that end read alike either.
+        """
+        repeated = np.zeros(scores.shape, bool)
+        columns = (scores.cpu().numpy(), parents.cpu().numpy(), tokens.cpu().numpy())
+        for row, sentence in enumerate(sentences.tolist()):
+            here = set(self._met[sentence])
+            for place, (score, parent, token) in enumerate(zip(*(each[row] for each in columns), strict=True)):
+                if token == END or not np.isfinite(score):
+                    continue
+                surface = self._surface((*self._prefixes[sentence][parent], int(token)))
+                repeated[row, place] = surface in here
+                here.add(surface)
+        scores = scores.masked_fill(torch.from_numpy(repeated).to(scores.device), -torch.inf)
+        order = torch.argsort(scores, dim=1, descending=True, stable=True)
+        return scores.gather(1, order), parents.gather(1, order), tokens.gather(1, order)
+
+    def extend(self, sentences: np.ndarray, parents: np.ndarray, tokens: np.ndarray, possible: np.ndarray) -> None:
+        """Note the extensions [B', k] that go on; those that are not `possible` only fill up."""
+        for row, sentence in enumerate(sentences.tolist()):
+            before = self._prefixes[sentence]
+            after = [
+                (*before[parent], token)
+                for parent, token in zip(parents[row].tolist(), tokens[row].tolist(), strict=True)
+            ]
+            self._prefixes[sentence] = after
+            self._met[sentence].update(self._surface(after[slot]) for slot in np.flatnonzero(possible[row]).tolist())
