@@ -276,5 +276,5 @@ def load(folder: str | Path, device: str | None = None, precision: Precision = "
         raise ValueError(f"{path}: expected a translator, got a classifier; `regard classify` uses it")
     recipe, vocabularies = folders.read_recipe(path), folders.read_vocabularies(path)
     model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
-    put(model, folders.read_weights(path))
+    put(model, folders.trained_weights(path, card))
     return Translator(model, vocabularies, recipe, card, where, precision)

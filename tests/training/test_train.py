@@ -258,9 +258,16 @@ def test_the_model_is_kept_in_float32(precision: Any, tmp_path: Path) -> None:
 # What can go wrong
 
 
-def test_a_learning_rate_that_is_far_too_high_leaves_a_usable_model(tmp_path: Path) -> None:
-    small(tmp_path / "m", settings={"training.learning_rate": 1e11, "training.epochs": 6, "training.clip": 0})
+def test_a_run_that_diverges_before_its_first_validation_leaves_no_model(tmp_path: Path) -> None:
+    settings = {"training.learning_rate": 1e11, "training.epochs": 6, "training.clip": 0}
+    for how in ({}, {"resume": True}):  # it cannot go on either
+        with pytest.raises(ValueError, match=r"no model: .*before the first validation \(diverged") as error:
+            small(tmp_path / "m", settings=settings, **how)
+        assert "\n" not in str(error.value) and "--overwrite" in str(error.value)
     toy.log(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"no model: .*diverged"):
+        regard.load(tmp_path / "m", "cpu")
+    small(tmp_path / "m", overwrite=True)
     usable(tmp_path / "m")
 
 
@@ -268,7 +275,7 @@ def test_a_learning_rate_that_is_far_too_high_leaves_a_usable_model(tmp_path: Pa
 def test_a_loss_that_is_no_number_ends_the_run_in_words(
     since: int, validations: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model that is kept is one from before, if need be the one that has learned nothing yet."""
+    """The model that is kept is one from before, if any was validated."""
     real, calls = translating.smoothed_loss, [0]
 
     def broken(*given: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -279,9 +286,13 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(
     monkeypatch.setattr(translating, "smoothed_loss", broken)
     screen = toy.Watcher()
     settings = {"training.epochs": 6, "training.validations": validations, "training.average": 0.9}
-    small(tmp_path / "m", settings=settings, screen=screen)
+    if validations == 1:
+        with pytest.raises(ValueError, match=r"no model: .*diverged"):
+            small(tmp_path / "m", settings=settings, screen=screen)
+    else:
+        small(tmp_path / "m", settings=settings, screen=screen)
+        usable(tmp_path / "m")
     assert "diverged: the loss is no number any more; try a lower training.learning_rate" in screen.text
-    usable(tmp_path / "m")
     ends = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "end"]
     assert len(ends) == 1 and ends[0]["why"].startswith("diverged") and ends[0]["update"] <= since + loops.CHECKED
     assert ends[0]["best_update"] < since
