@@ -23,6 +23,9 @@ def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
     """Raise an error unless a training may begin, begin anew or go on in `folder`."""
     if resume and overwrite:
         raise ValueError("resume and overwrite contradict each other: expected one of them")
+    for path in () if resume else _beside(folder):
+        if path.exists() and not (path / UNFINISHED).is_file():
+            raise ValueError(f"{path}: in the way: {folder.name} is made there first; expected nothing there")
     if not folder.exists():
         if resume:
             raise ValueError(f"{folder}: nothing to resume: there is no such folder; without --resume a run begins")
@@ -45,10 +48,8 @@ def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
     It has no weights to use: those come with the first validation. A folder that is there is replaced. If anything
     fails, nothing is changed; what a killed run left behind is deleted.
     """
-    new, old = (folder.with_name(folder.name + end) for end in (".new", ".old"))
+    new, old = _beside(folder)
     for path in (new, old):
-        if path.exists() and not (path / UNFINISHED).is_file():
-            raise ValueError(f"{path}: in the way; expected nothing there")
         shutil.rmtree(path, ignore_errors=True)
     try:
         _fill(new, task, card)
@@ -62,6 +63,12 @@ def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in (new, old):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where the folder is made, and where one that it replaces is put."""
+    path = folder.resolve()
+    return path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
 
 
 def _fill(folder: Path, task: Task, card: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -174,6 +175,37 @@ def test_a_neighbour_with_new_at_its_end_is_never_touched(overwrite: bool, tmp_p
     with suppress(ValueError):  # to refuse would do
         small(tmp_path / "model", settings={"training.epochs": 1}, overwrite=overwrite)
     assert (tmp_path / "model.new" / "chapter.txt").read_text() == "mine"
+    with pytest.raises(ValueError, match=r"model\.new: in the way"):  # before data is read
+        small(tmp_path / "model", tmp_path / "nowhere.tsv", overwrite=overwrite)
+
+
+@pytest.mark.parametrize("how", [{}, {"overwrite": True}])
+def test_a_file_in_place_of_the_folder_is_not_offered_to_be_overwritten(how: dict[str, bool], tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("mine")
+    with pytest.raises(ValueError, match="m: a file is there") as error:
+        small(tmp_path / "m", tmp_path / "nowhere.tsv", **how)
+    assert "--overwrite" not in str(error.value)
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_folder_that_could_not_be_made_leaves_nothing_behind(
+    overwrite: bool, error: type[BaseException], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if overwrite:
+        shutil.copytree(model, tmp_path / "m")
+    before = sorted(str(file) for file in tmp_path.rglob("*"))
+    real = Path.rename
+
+    def fails(path: Path, target: Path) -> Path:
+        if path.name.endswith(".new"):  # the last step, when an old model is already out of the way
+            raise error
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(error):
+        small(tmp_path / "m", overwrite=overwrite)
+    assert sorted(str(file) for file in tmp_path.rglob("*")) == before
 
 
 def test_overwrite_begins_anew(model: Path, tmp_path: Path) -> None:
