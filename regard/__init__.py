@@ -1,26 +1,55 @@
-"""Regard: attention you can train, use and look into."""
+"""Regard: attention you can train, use and look into.
 
-from regard.classifier import Classifier
-from regard.core.attention import Attention, attention, plan
-from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
-from regard.core.coattention import coattend
-from regard.core.featurewise import FeatureAdditive, FeaturePool, FeatureTanh, Featurewise, featurewise
-from regard.core.grid_patterns import Grid
-from regard.core.local import LocalMonotonic, LocalPredictive
-from regard.core.memory import Memory
-from regard.core.multihead import MultiHead
-from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
-from regard.core.pattern_text import parse as parse_pattern
-from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
-from regard.core.pool import Pool
-from regard.core.representations import Representations
-from regard.core.result import Result, Top
-from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
-from regard.loading import load
-from regard.training.train import train
-from regard.translator import Translator
+A name is imported with what it needs, PyTorch first of all, when it is asked for: the command line is there at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.classifier import Classifier
+    from regard.core.attention import Attention, attention, plan
+    from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
+    from regard.core.coattention import coattend
+    from regard.core.featurewise import FeatureAdditive, FeaturePool, FeatureTanh, Featurewise, featurewise
+    from regard.core.grid_patterns import Grid
+    from regard.core.local import LocalMonotonic, LocalPredictive
+    from regard.core.memory import Memory
+    from regard.core.multihead import MultiHead
+    from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
+    from regard.core.pattern_text import parse as parse_pattern
+    from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
+    from regard.core.pool import Pool
+    from regard.core.representations import Representations
+    from regard.core.result import Result, Top
+    from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
+    from regard.loading import load
+    from regard.training.train import train
+    from regard.translator import Translator
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "regard.classifier": "Classifier",
+    "regard.core.attention": "Attention attention plan",
+    "regard.core.block_patterns": "Blocks Global RandomBlocks bigbird longformer",
+    "regard.core.coattention": "coattend",
+    "regard.core.featurewise": "FeatureAdditive FeaturePool FeatureTanh Featurewise featurewise",
+    "regard.core.grid_patterns": "Grid",
+    "regard.core.local": "LocalMonotonic LocalPredictive",
+    "regard.core.memory": "Memory",
+    "regard.core.multihead": "MultiHead",
+    "regard.core.normalizers": "Entmax Entmax15 Hard Normalizer Softmax Sparsemax",
+    "regard.core.patterns": "Causal Dilated Full Pattern Strided Window per_head",
+    "regard.core.pool": "Pool",
+    "regard.core.representations": "Representations",
+    "regard.core.result": "Result Top",
+    "regard.core.scores": "Additive Cosine Dot General ScaledDot Score",
+    "regard.loading": "load",
+    "regard.training.train": "train",
+    "regard.translator": "Translator",
+}
+"""module → the names that come from there"""
 
 __all__ = [
     "Additive",
@@ -71,3 +100,28 @@ __all__ = [
     "plan",
     "train",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker knows the names from above
+
+    def __getattr__(name: str) -> object:
+        """Import a name of the package, or one of its modules, at its first use."""
+        value = globals()[name] = _imported(name)
+        return value
+
+    def _imported(name: str) -> object:
+        if name == "parse_pattern":
+            return import_module("regard.core.pattern_text").parse
+        for home, names in _HOMES.items():
+            if name in names.split():
+                return getattr(import_module(home), name)
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -144,5 +144,5 @@ def load(folder: str | Path, device: str | None = None, precision: Precision = "
         raise ValueError(f"{path}: damaged: expected `labels` in {folders.CARD}")
     reader = Reader(folders.read_vocabularies(path).source)
     model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
-    put(model, folders.read_weights(path))
+    put(model, folders.trained_weights(path, card))
     return Classifier(Labeller(model, reader, labels, card), recipe, card, where, precision)

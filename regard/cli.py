@@ -13,9 +13,14 @@ from regard.commands.classify import classify
 from regard.commands.demo import demo
 from regard.commands.evaluate import evaluate
 from regard.commands.look import look
+from regard.commands.notices import warnings_as_notices
 from regard.commands.pattern import pattern
+from regard.commands.screen import complain
 from regard.commands.train import train
 from regard.commands.translate import translate
+
+INTERRUPTED = 130
+"""the exit code after Ctrl-C"""
 
 app = typer.Typer(
     name="regard",
@@ -44,14 +49,17 @@ def regard(
 
 
 def main() -> None:
-    """A user's mistake is one line on standard error and exit code 2, never a traceback."""
+    """A user's mistake is one line on standard error and exit code 2, never a traceback; so is Ctrl-C, with 130."""
     try:
-        app()
+        with warnings_as_notices():
+            app()
     except (ValueError, TypeError, OSError) as error:
-        print(f"regard: {error}", file=sys.stderr)
+        complain(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # what typer makes of Ctrl-C
+            complain("interrupted")
+        raise
 
 
 if __name__ == "__main__":

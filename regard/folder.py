@@ -2,8 +2,9 @@
 
     recipe.toml            what was trained, and how
     tokenizer.json         one vocabulary for both sides, or source.json and target.json
-    model.safetensors      the weights, those with the best score on dev
-    card.json              languages, data, versions, scores …; `format` says which version of this layout it is
+    model.safetensors      the weights, those with the best score on dev; not there before the first validation
+    card.json              languages, data, versions, scores …; `format` says which version of this layout it is;
+                           `ended` says why training ended, and is not there before
     log.jsonl              what happened in training
     training/              what resuming needs; may be deleted
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from typing import Any
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from regard.notices import RegardWarning
 from regard.text.vocabulary import Vocabulary
 from regard.training.recipe import Recipe, from_toml, to_toml
 
@@ -113,6 +116,29 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         raise ValueError(f"{folder}: it has no {WEIGHTS}") from None
     except Exception as error:  # safetensors has errors of its own for what is damaged
         raise ValueError(f"{path}: damaged: {error}") from None
+
+
+def trained_weights(folder: Path, card: dict[str, Any]) -> dict[str, Tensor]:
+    """Return the weights of a model that is to be used: those that did best on dev.
+
+    A folder whose training stopped before the first validation has none, and is refused; one whose training has not
+    ended gives a warning.
+    """
+    if not (folder / WEIGHTS).is_file() and "scores" not in card:
+        if "ended" in card:
+            ended = f"its training ended before the first validation ({card['ended']})"
+            raise ValueError(f"{folder}: no model: {ended}; --overwrite begins anew")
+        raise ValueError(
+            f"{folder}: no model yet: its training stopped before the first validation; "
+            f"`regard train … --out {folder} --resume` goes on"
+        )
+    if "ended" not in card:
+        notice = (
+            f"{folder}: its training has not ended: this is its best model so far; "
+            f"`regard train … --out {folder} --resume` goes on"
+        )
+        warnings.warn(notice, RegardWarning, stacklevel=3)
+    return read_weights(folder)
 
 
 def _vocabulary(path: Path) -> Vocabulary:

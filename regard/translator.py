@@ -23,6 +23,8 @@ from regard.search.forced import Forced, forced
 from regard.search.hypothesis import Hypothesis, Length, Translating
 from regard.search.walk import greedy
 from regard.text.batches import by_length, padded
+from regard.text.cutting import cut
+from regard.text.lengths import LEAST_TOKENS
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.tracing import Tracer, candidates, wording
@@ -182,12 +184,18 @@ class Translator:
             return self._tracer.forced(self.model, sources, targets, self.device)
 
     def _parts(self, source: str) -> list[str]:
-        """The text, or its sentences if it is longer than what training saw; none of an empty one."""
+        """The text, or its sentences if it is longer than what training saw; none of an empty one. A sentence that is
+        longer than training would take is cut at blanks, as attention's memory grows with the square of its length."""
         if not source:
             return []
         if len(self.vocabularies.source.encode(source)) + 1 <= self._longest:
             return [source]
-        return [part for part in SENTENCE_END.split(source) if part]
+        most = max(self._longest, self.recipe.training.max_tokens or LEAST_TOKENS)
+        parts: list[str] = []
+        for sentence in SENTENCE_END.split(source):
+            pieces = self.vocabularies.source.pieces(sentence)
+            parts += [sentence] if len(pieces) <= most else cut(sentence, pieces, self._longest)
+        return [part for part in parts if part]
 
     def _search(self, parts: Sequence[str], search: Search, prefix: str, details: bool) -> Iterable[list[Translation]]:
         """Batches of like length; results in the order of `parts`."""
@@ -282,5 +290,5 @@ def load(folder: str | Path, device: str | None = None, precision: Precision = "
         raise ValueError(f"{path}: expected a translator, got a classifier; `regard classify` uses it")
     recipe, vocabularies = folders.read_recipe(path), folders.read_vocabularies(path)
     model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
-    put(model, folders.read_weights(path))
+    put(model, folders.trained_weights(path, card))
     return Translator(model, vocabularies, recipe, card, where, precision)

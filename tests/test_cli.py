@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -206,14 +207,52 @@ def interrupted(arguments: list[Any], out: Path, validations: int = 2) -> tuple[
     return run.returncode, stderr.decode()
 
 
-def test_control_c_keeps_what_was_learned(files: Path, tmp_path: Path) -> None:
+def test_control_c_keeps_what_was_learned(files: Path, tmp_path: Path, inside: Inside) -> None:
     out = tmp_path / "model"
     command = ["train", files / "pairs.tsv", "--out", out, *SETTINGS, "--set", "training.epochs=500"]
     code, said = interrupted([*command, "--set", "training.validations=400", "--threads", "1"], out)
     assert code == 130, "128 + SIGINT, as shells have it"
     assert "Traceback" not in said and "what was learned so far is kept; go on with --resume" in said
-    assert package.load(out, "cpu").translate(SOURCES[0]) is not None
-    assert not list(tmp_path.rglob("*.new"))
+    assert [file.name for file in tmp_path.iterdir()] == ["model"] and not list(tmp_path.rglob("*.new"))
+    done = inside("translate", out, SOURCES[0])
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 1
+    (notice,) = done.stderr.splitlines()
+    assert notice.startswith(f"regard: {out}: its training has not ended") and "--resume" in notice
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc how far the process is")
+@pytest.mark.parametrize("during", ["imports", "vocabulary"])
+def test_control_c_before_training_begins_leaves_nothing(during: str, tmp_path: Path) -> None:
+    """One line, no traceback, no file."""
+    texts = [(f"{source} {number}", target) for number in range(400) for source, target in toy.PAIRS]
+    data, lock = toy.write_tsv(tmp_path / "pairs.tsv", texts), tmp_path / ".model.lock"
+    command = [sys.executable, "-m", "regard", "train", str(data), "--out", str(tmp_path / "model"), *SETTINGS]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    maps, began = Path(f"/proc/{run.pid}/maps"), time.monotonic()
+    while not (lock.exists() if during == "vocabulary" else "torch" in maps.read_text()):
+        time.sleep(0.01)
+        assert run.poll() is None and time.monotonic() - began < 100
+    time.sleep(0.3)
+    run.send_signal(signal.SIGINT)
+    stdout, stderr = run.communicate(timeout=60)
+    assert (run.returncode, stdout) == (130, b"")
+    assert stderr.decode().splitlines()[-1] == "regard: interrupted" and b"Traceback" not in stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["pairs.tsv"]
+
+
+@pytest.mark.parametrize("command", ["translate", "evaluate", "align"])
+def test_a_model_without_validated_weights_is_refused(
+    command: str, files: Path, tmp_path: Path, inside: Inside
+) -> None:
+    shutil.copytree(files / "model", tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    card = json.loads((tmp_path / "model" / "card.json").read_text(encoding="utf-8"))
+    begun = {key: value for key, value in card.items() if key not in ("ended", "scores")}
+    (tmp_path / "model" / "card.json").write_text(json.dumps(begun), encoding="utf-8")
+    done = inside(command, tmp_path / "model", "text" if command == "translate" else files / "pairs.tsv")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "no model yet" in line and "--resume" in line
 
 
 # translate

@@ -118,6 +118,20 @@ def test_a_long_text_without_sentence_ends_is_answered_with_a_notice(translator:
     assert "longer than anything in training" in notice and "no sentence ends" in notice
 
 
+@pytest.mark.parametrize("text", [" ".join(SOURCES * 8).replace(".", ""), "x" * 20_000, "漢字" * 1000])
+def test_a_text_of_any_length_is_translated_in_parts_that_training_could_have_seen(
+    text: str, translator: Translator
+) -> None:
+    """Nothing is dropped, and memory stays what short texts take."""
+    (answer,) = translator.answers([text], Search(beam=1))
+    traces = answer.translations[0].traces
+    assert "".join(trace.source.text for trace in traces).replace(" ", "") == text.replace(" ", "")
+    longest = translator.card["longest_source"]
+    assert max(len(trace.source.tokens or []) for trace in traces) <= longest + 5
+    (notice,) = answer.notices
+    assert f"longer than anything in training ({longest} tokens): translated in {len(traces)} parts" == notice
+
+
 def test_a_very_long_word_is_answered(translator: Translator) -> None:
     (answer,) = translator.answers(["x" * 3000], Search(beam=1))
     assert isinstance(answer.text, str) and answer.notices

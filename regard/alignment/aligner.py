@@ -17,11 +17,14 @@ from regard.alignment.symmetrize import SYMMETRIZATIONS, Symmetrization, symmetr
 from regard.alignment.tokens import tokens
 from regard.look.trace import Matrix, Trace
 from regard.text.normal import match_key
+from regard.text.pairs import Corpus
 
 Soft = Literal["soft"]
 SOFT: Soft = get_args(Soft)[0]
 TOGETHER = 256
 """pairs that are aligned together; on the first of them heads are tried"""
+LONGEST = 2_000
+"""characters; a pair with a longer side gets no links: memory and time grow with the product of both lengths"""
 COUNTED = 20000
 """pairs from which statistics are taken"""
 Tell = Callable[[str], None]
@@ -64,8 +67,10 @@ def align(
     way: Way | None = None,
     tell: Tell | None = None,
 ) -> Iterator[Links]:
-    """The links of each pair, source first. A pair with an empty side has none. `tell` hears of the heads chosen."""
+    """The links of each pair, source first. A pair with an empty side has none, nor has one with a side of more than
+    2,000 characters. `tell` hears of these, and of the heads chosen."""
     way = way or Way()
+    pairs = _without_long(pairs, tell)
     first = weights(pairs, forward, way.reading, tell)
     if backward is None:
         yield from (links_of(each, way.method or "argmax", way.least, way.end) for each in first)
@@ -73,6 +78,17 @@ def align(
     second = weights([(target, source) for source, target in pairs], backward, way.reading, tell)
     for both in zip(first, second, strict=True):
         yield link(*both, way)
+
+
+def _without_long(pairs: Sequence[Sides], tell: Tell | None) -> Sequence[Sides]:
+    """Return the pairs with over-long ones emptied."""
+    long = {number for number, sides in enumerate(pairs, 1) if max(map(len, sides)) > LONGEST}
+    if not long:
+        return pairs
+    if tell is not None:
+        reason = f"longer than {LONGEST:,} characters, no links there"
+        tell(*Corpus([], 0, {reason: sorted(long)}).report())
+    return [("", "") if number in long else sides for number, sides in enumerate(pairs, 1)]
 
 
 def weights(

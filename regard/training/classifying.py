@@ -23,6 +23,7 @@ from regard.models.document_counts import Folds
 from regard.text.batches import arrange
 from regard.text.documents import IGNORED, Document, DocumentBatch, Reader
 from regard.text.examples import Example
+from regard.text.lengths import TokenLimit
 from regard.text.pairs import Pair
 from regard.text.vocabulary import learn
 from regard.training.checkpoint import Progress
@@ -50,17 +51,23 @@ class Classifying:
     """what training texts are told of the counts"""
     dev: Sequence[Pair]
     seed: int
+    skipped: Sequence[str] = ()
+    """sentences about texts with more words than the recipe allows"""
 
     @classmethod
     def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Classifying:
         """A pure function of what it is given: the same texts, recipe and seed give the same start."""
-        counts = Counter(pair.target for pair in train)
+        labelled(train)  # before anything is learned
+        reader = Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
+        documents = [reader(pair.source) for pair in train]
+        counted = [(pair, len(each.pieces)) for pair, each in zip(train, documents, strict=True)]
+        encoded = zip(dev, reader.vocabulary.encode_all(pair.source for pair in dev), strict=True)
+        within = TokenLimit.of(counted, [(pair, len(each)) for pair, each in encoded], recipe.training.max_tokens)
+        train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
+        documents, counts = [documents[place] for place in within.train], labelled(train)
         labels = sorted(counts)
-        if len(labels) < 2:
-            raise ValueError(f"expected texts of at least 2 labels, got {len(labels)}: {', '.join(labels)}")
-        texts = [pair.source for pair in train]
-        reader = Reader(learn(texts, recipe.vocabulary.kind, recipe.vocabulary.size))
-        documents, gold = [reader(text) for text in texts], [labels.index(pair.target) for pair in train]
+        gold = [labels.index(pair.target) for pair in train]
+        recipe = replace(recipe, training=replace(recipe.training, max_tokens=within.limit))
         recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
         assert isinstance(recipe.model, ClassifierOptions)
         torch.manual_seed(seed)
@@ -77,7 +84,13 @@ class Classifying:
             None if model.counts is None else Folds(model.counts, documents, gold),
             dev,
             seed,
+            within.skipped,
         )
+
+    @property
+    def size(self) -> int:
+        """How many texts it trains on."""
+        return len(self.documents)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -165,6 +178,14 @@ class Classifying:
 def label_weights(weights: tuple[float, ...], device: torch.device) -> Tensor:
     """Return the weights of the labels on the device, where a recording finds them."""
     return torch.tensor(weights, device=device)
+
+
+def labelled(train: Sequence[Pair]) -> Counter[str]:
+    """Return how many texts have each label; there must be two labels to tell apart."""
+    counts = Counter(pair.target for pair in train)
+    if len(counts) < 2:
+        raise ValueError(f"expected texts of at least 2 labels, got {len(counts)}: {', '.join(counts)}")
+    return counts
 
 
 def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:

@@ -23,6 +23,8 @@ def train_task(
         reporter = Reporter(folder / folders.LOG, screen or Silent())
         loop = Loop(task, folder, Machine(read_device(device), precision), reporter, None)
         loop.run()
+        if not loop.progress.best_update:
+            raise ValueError(f"training ended before its first validation: {loop.progress.ended}")
         put(task.model, folders.read_weights(folder))
     task.model.eval()
     return loop.progress.best

@@ -151,8 +151,6 @@ class Loop:
         self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")
         if not self._whole:  # in the middle of an update: the last checkpoint counts
             return
-        if not self.progress.best_update:
-            self.save_model()
         self.save()
 
     def _epoch(self) -> None:
@@ -291,8 +289,6 @@ class Loop:
 
     def _end(self, why: str) -> None:
         progress = self.progress
-        if not progress.best_update and all(bool(tensor.isfinite().all()) for tensor in self.average.values()):
-            self.save_model()
         progress.ended, progress.seconds = why, self.seconds
         if progress.first_loss and self.reporter.loss > LEARNED * progress.first_loss:
             self.reporter.say(

@@ -51,6 +51,10 @@ class TrainingRecipe:
     """at most this many source or target tokens a batch, padding counted"""
     batch_sentences: int | None = None
     """at most this many pairs a batch; None: as many as fit"""
+    max_characters: int | None = None
+    """lines with a longer side are skipped; None: six times as long as 95 % of the lines are, at least 1,000"""
+    max_tokens: int | None = None
+    """the same in tokens; None: six times as many as 95 % of the lines have, at least 400"""
     learning_rate: float | None = None
     """None: 0.003; of a translator with a Transformer less, where batches have few sentences"""
     warmup: int = 400
@@ -83,6 +87,7 @@ class TrainingRecipe:
 
     def __post_init__(self) -> None:
         _counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
+        _counts("training", self, "max_characters", "max_tokens")
         if self.learning_rate is not None:
             positive("training", "learning_rate", self.learning_rate)
         for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):

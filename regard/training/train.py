@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -21,37 +19,17 @@ from regard.confusion import LabelScores
 from regard.loading import load
 from regard.models.classifier import ClassifierOptions
 from regard.scoring import Scores
-from regard.text.labelled import read_labelled
-from regard.text.normal import tidy
-from regard.text.pairs import Corpus, Pair, read_pairs
-from regard.text.split import leaked_sources, shared_targets, split
-from regard.training import checkpoint
 from regard.training.classifying import Classifying
+from regard.training.data import Data, Given, Kind, Pairs, read_data
+from regard.training.lock import locked
 from regard.training.loop import Loop, Machine
+from regard.training.out import check_out, create
 from regard.training.precision import Precision, autocast, read_device
 from regard.training.progress import Reporter, Screen, Silent
 from regard.training.recipe import Recipe, read_recipe, suited
 from regard.training.sizes import better
-from regard.training.task import Task
 from regard.training.translating import Translating
 from regard.translator import Translator
-
-SHOWN_LABELS = 12
-UNFINISHED = ".unfinished"
-"""marks a folder that may be deleted"""
-Kind = Literal["translate", "classify"]
-Pairs = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Data:
-    train: Sequence[Pair]
-    dev: Sequence[Pair]
-    name: str
-    lines: int
-    digest: str
-    dev_digest: str
-    """of dev, if it was given by itself"""
 
 
 class Remembered:
@@ -104,7 +82,8 @@ def train(
     """
     began = time.monotonic()
     screen = Remembered(screen or Silent())
-    folder = Path(out)
+    folder = Path(out).resolve() if Path(out).is_symlink() else Path(out)
+    given = Given(pairs, dev, task, reverse, languages)
     if minutes is not None and not 0 < minutes < 1e6:
         raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
     if threads is not None:
@@ -112,27 +91,48 @@ def train(
     machine = Machine(read_device(device), precision)
     autocast(precision, machine.device)  # refuses what is no precision before anything is read
     chosen = _recipe(task, recipe, settings)
-    _check_out(folder, resume, overwrite)
-    data = read_data(pairs, dev, reverse, languages, screen, task)
-    begun = resume and folder.exists()
-    if recipe is None and task == "translate":
-        chosen = suited(settings, _best(folder if begun else None, data, machine))
+    check_out(folder, resume, overwrite)
+    with locked(folder, screen):
+        check_out(folder, resume, overwrite)  # again: another training may just have made or replaced it
+        data = read_data(given, chosen.training.max_characters, screen)
+        if recipe is None and task == "translate":
+            chosen = suited(settings, _best(folder if resume else None, data, machine))
+        work = _task(task, data, chosen, seed, screen)
+        if resume:
+            _check_same(folder, work.recipe, data, seed)
+        else:
+            create(folder, work, _facts(work, data, languages, machine, seed))
+        reporter = Reporter(folder / folders.LOG, screen)
+        loop = Loop(work, folder, machine, reporter, None if minutes is None else minutes * 60, began)
+        if resume:
+            _resume(loop, screen)
+        else:
+            for line in screen.said:
+                reporter.note("said", text=line)
+        loop.run()
+        screen.close()
+        return _finish(folder, loop)
+
+
+def _task(task: Kind, data: Data, recipe: Recipe, seed: int, screen: Screen) -> Translating | Classifying:
+    """The work to be done, with every limit of the recipe filled in; what it leaves out of the data is told."""
+    recipe = replace(recipe, training=replace(recipe.training, max_characters=data.max_characters))
     kind = Classifying if task == "classify" else Translating
-    work: Task = kind.of(data.train, data.dev, chosen, seed)
-    if begun:
-        _check_same(folder, work.recipe, data, seed)
-    else:
-        _found(folder, work, _facts(work, data, languages, machine, seed))
-    reporter = Reporter(folder / folders.LOG, screen)
-    loop = Loop(work, folder, machine, reporter, None if minutes is None else minutes * 60, began)
-    if begun:
-        loop.resume()
-    else:
-        for line in screen.said:
-            reporter.note("said", text=line)
-    loop.run()
-    screen.close()
-    return _finish(folder, loop)
+    work: Translating | Classifying = kind.of(data.train, data.dev, recipe, seed)
+    for line in work.skipped:
+        screen.say(f"{data.name}: {line}")
+    return work
+
+
+def _resume(loop: Loop, screen: Screen) -> None:
+    """Go on where the run stopped; say so if it has ended."""
+    loop.resume()
+    if "scores" in folders.read_card(loop.folder):
+        progress = loop.progress
+        screen.say(
+            f"{loop.folder}: training has ended ({progress.ended} after {progress.update:,} updates): nothing to "
+            "resume; --overwrite begins anew"
+        )
 
 
 def _recipe(task: Kind, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
@@ -156,103 +156,9 @@ def _best(begun: Path | None, data: Data, machine: Machine) -> str:
     return better(len(data.train), machine.device.type == "cuda")
 
 
-def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:
-    if resume and overwrite:
-        raise ValueError("resume and overwrite contradict each other: expected one of them")
-    if folder.exists() and not (resume or overwrite):
-        raise ValueError(f"{folder}: there already; expected --resume, to go on, or --overwrite, to begin anew")
-    if folder.exists() and not (folder / folders.CARD).is_file():
-        raise ValueError(f"{folder}: expected the folder of a model, or nothing; it has no {folders.CARD}")
-    if resume and folder.exists() and not (folder / folders.TRAINING / checkpoint.FILE).is_file():
-        raise ValueError(f"{folder}: nothing to resume: it has no {folders.TRAINING}/{checkpoint.FILE}")
-
-
-def read_data(
-    pairs: Pairs,
-    dev: Pairs | None,
-    reverse: bool,
-    languages: tuple[str, str] | None,
-    screen: Screen,
-    task: Kind = "translate",
-) -> Data:
-    """The training pairs and the dev part, given or set aside."""
-    if task == "classify" and (reverse or languages):
-        raise ValueError("reverse and languages are for translating; expected neither with --task classify")
-    corpus = _corpus(pairs, reverse, languages, task)
-    for line in corpus.report():
-        screen.say(f"{corpus.name}: {line}")
-    if dev is None:
-        train, aside = split(corpus.pairs)
-        digest = ""
-    else:
-        held = _corpus(dev, reverse, languages, task)
-        for line in held.report():
-            screen.say(f"{held.name}: {line}")
-        train, aside, digest = corpus.pairs, held.pairs, held.digest
-        leaked = leaked_sources(train, aside)
-        if leaked:
-            screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
-    if task == "classify":
-        labels = Counter(pair.target for pair in train)
-        told, note = "texts", ", ".join(f"{label} {count:,}" for label, count in labels.most_common(SHOWN_LABELS))
-        note += f", {len(labels) - SHOWN_LABELS:,} more labels" if len(labels) > SHOWN_LABELS else ""
-    else:
-        told, note = "pairs", f"{shared_targets(train, aside):,} dev targets occur in training"
-    screen.say(f"{len(train):,} {told} to train on, {len(aside):,} to choose by ({note})")
-    return Data(train, aside, corpus.name, corpus.lines, corpus.digest, digest)
-
-
-def _corpus(pairs: Pairs, reverse: bool, languages: tuple[str, str] | None, task: Kind) -> Corpus:
-    if not isinstance(pairs, (str, Path, Sequence)):
-        raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")
-    given = [pairs] if isinstance(pairs, (str, Path)) else list(pairs)
-    if given and all(isinstance(each, (str, Path)) for each in given):
-        files = [Path(str(each)) for each in given]
-        return read_labelled(files) if task == "classify" else read_pairs(files, reverse, languages)
-    return corpus_of(given, reverse)
-
-
-def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:
-    """(source, target) texts as a corpus; those with an empty side are skipped."""
-    found: list[Pair] = []
-    skipped: dict[str, list[int]] = {}
-    for number, each in enumerate(texts, 1):
-        if not isinstance(each, (tuple, list)) or len(each) != 2 or not all(isinstance(side, str) for side in each):
-            raise ValueError(f"pairs: expected (source, target) texts or paths, got {each!r}")
-        source, target = (tidy(side) for side in (reversed(each) if reverse else each))
-        if source and target:
-            found.append(Pair(source, target, number))
-        else:
-            skipped.setdefault("empty source or target", []).append(number)
-    if not found:
-        raise ValueError(f"pairs: expected at least one pair of texts, got {len(texts)} without any that can be used")
-    return Corpus(found, len(texts), skipped, "pairs")
-
-
-def _found(folder: Path, task: Task, facts: dict[str, Any]) -> None:
-    """Make the folder, complete with a model that has learned nothing yet, and give it its name when it is whole."""
-    beside, old = (folder.with_name(folder.name + end) for end in (".new", ".old"))
-    for path in (beside, old):  # left by a run that was killed while it did this
-        if path.exists() and not (path / UNFINISHED).is_file():
-            raise ValueError(f"{path}: in the way; expected nothing there")
-        shutil.rmtree(path, ignore_errors=True)
-    beside.mkdir(parents=True)
-    (beside / UNFINISHED).touch()
-    folders.write_recipe(beside, task.recipe)
-    task.write(beside)
-    folders.write_card(beside, facts)
-    loop = Loop(task, beside, Machine(torch.device("cpu"), "fp32"), Reporter(beside / folders.LOG, Silent()), None)
-    loop.save_model()
-    loop.save()
-    (beside / UNFINISHED).unlink()
-    if folder.exists():  # --overwrite
-        (folder / UNFINISHED).touch()
-        folder.rename(old)
-    beside.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _facts(task: Task, data: Data, languages: tuple[str, str] | None, machine: Machine, seed: int) -> dict[str, Any]:
+def _facts(
+    task: Translating | Classifying, data: Data, languages: tuple[str, str] | None, machine: Machine, seed: int
+) -> dict[str, Any]:
     """The card, as far as it is known before training."""
     from regard import __version__  # which in turn imports this module
 
@@ -264,8 +170,8 @@ def _facts(task: Task, data: Data, languages: tuple[str, str] | None, machine: M
             "lines": data.lines,
             "sha256": data.digest,
             "dev_sha256": data.dev_digest,
-            "train_pairs": len(data.train),
-            "dev_pairs": len(data.dev),
+            "train_pairs": task.size,
+            "dev_pairs": len(task.dev),
         },
         "parameters": sum(parameter.numel() for parameter in task.model.parameters()),
         "seed": seed,
@@ -288,6 +194,10 @@ def _check_same(folder: Path, recipe: Recipe, data: Data, seed: int) -> None:
 
 def _finish(folder: Path, loop: Loop) -> Translator | Classifier:
     """Score the best model as `evaluate` does, and write the card."""
+    card = folders.read_card(folder)
+    if "ended" not in card:
+        minutes = round(loop.progress.seconds / 60, 2)
+        folders.write_card(folder, card | {"minutes": minutes, "ended": loop.progress.ended})
     model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
         if isinstance(model, Classifier):
@@ -297,12 +207,7 @@ def _finish(folder: Path, loop: Loop) -> Translator | Classifier:
             scores = model.evaluate(loop.task.dev)
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
-        progress = loop.progress
-        model.card |= {
-            "scores": scores.as_dict(),
-            "minutes": round(progress.seconds / 60, 2),
-            "ended": progress.ended,
-        }
+        model.card |= {"scores": scores.as_dict()}
         folders.write_card(folder, model.card)
         loop.save()  # with the place in the log
     return model

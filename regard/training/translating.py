@@ -18,6 +18,7 @@ from regard.scoring import group
 from regard.search.hypothesis import Length
 from regard.text.batches import Batch, arrange
 from regard.text.examples import Example, Examples, Variety
+from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
 from regard.text.vocabulary import PAD, learn
 from regard.training.checkpoint import Progress
@@ -43,6 +44,8 @@ class Translating:
     seed: int
     guide: Guide | None = None
     """where attention should look, if it is told"""
+    skipped: Sequence[str] = ()
+    """sentences about pairs with more tokens than the recipe allows"""
 
     @classmethod
     def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Translating:
@@ -52,12 +55,23 @@ class Translating:
         vocabularies = learn_vocabularies(train, recipe.vocabulary)
         training = recipe.training
         variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop)
-        examples = Examples(train, vocabularies.source, vocabularies.target, variety, seed)
+        source, target = vocabularies.source, vocabularies.target
+        examples = Examples(train, source, target, variety, seed)
+        within = TokenLimit.of(_counted(train, examples.plain), _encoded(dev, vocabularies), training.max_tokens)
+        recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
+        train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
+        if len(train) < len(examples):
+            examples = Examples(train, source, target, variety, seed)
         limit = Length.learned([(len(example.source) + 1, len(example.target)) for example in examples.plain])
         torch.manual_seed(seed)
-        model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
+        model = build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
-        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide)
+        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped)
+
+    @property
+    def size(self) -> int:
+        """How many pairs it trains on."""
+        return len(self.examples)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -140,6 +154,17 @@ def _by_reward(log_probability: Tensor, real: Tensor, losses: Tensor, progress: 
     progress.baseline = mean if baseline is None else 0.95 * baseline + 0.05 * mean
     advantage = (ahead - (mean if baseline is None else baseline)) * real
     return -(advantage * log_probability).sum() / real.sum()
+
+
+def _counted(pairs: Sequence[Pair], examples: Sequence[Example]) -> list[Counted]:
+    """Each pair with the tokens of its longer side, the end token not among them."""
+    return [(pair, max(map(len, example))) for pair, example in zip(pairs, examples, strict=True)]
+
+
+def _encoded(pairs: Sequence[Pair], vocabularies: Vocabularies) -> list[Counted]:
+    sources = vocabularies.source.encode_all(pair.source for pair in pairs)
+    targets = vocabularies.target.encode_all(pair.target for pair in pairs)
+    return _counted(pairs, [Example(*both) for both in zip(sources, targets, strict=True)])
 
 
 def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocabularies:

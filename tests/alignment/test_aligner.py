@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.alignment.aligner import TOGETHER, Way, align
+from regard.alignment.aligner import LONGEST, TOGETHER, Way, align
 from regard.alignment.links import parse_links
 from regard.alignment.reading import Reading
 from tests.alignment.hand_made import Told, same_word
@@ -78,3 +78,15 @@ def test_unknown_ways_are_refused() -> None:
         Way(symmetrization="best")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="method: expected one of argmax, threshold, mutual, got 'best'"):
         Way("best")  # type: ignore[arg-type]
+
+
+def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:
+    """The model is not asked, nor are its tokens counted: of 5 MB on both sides there is no table that fits."""
+    long = "a " * (LONGEST // 2 + 1)
+    pairs = [("a b", "b"), (long, "a"), ("a", "x " * 1_000_000), ("a", "a")]
+    translator, told = Told(same_word), list[str]()
+    found = list(align(pairs, translator, tell=told.append))
+    assert found == [{(1, 0)}, frozenset(), frozenset(), {(0, 0)}]
+    assert translator.asked == [pairs[0], pairs[3]]
+    assert told == ["2 lines skipped, longer than 2,000 characters, no links there: 2, 3"]
+    assert list(align(pairs, Told(same_word), Told(same_word)))[1] == frozenset()

@@ -68,7 +68,7 @@ def test_an_interruption_changes_nothing(update: int, whole: Path, tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "m", screen=screen)
     assert "interrupted: what was learned so far is kept; go on with --resume" in screen.text
-    regard.load(tmp_path / "m").translate("The boy sees a mango.")
+    toy.interrupted(tmp_path / "m", validated=update > 4)
     torch.manual_seed(77)
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", whole)
@@ -91,7 +91,7 @@ def test_an_interrupted_validation_is_made_up_for(
     monkeypatch.setattr(translating, "validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "m")
-    regard.load(tmp_path / "m").translate("The boy sees a mango.")
+    toy.interrupted(tmp_path / "m", validated=update > 4)
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", whole)
     assert told(tmp_path / "m") == told(whole)
@@ -156,16 +156,20 @@ def test_a_run_by_the_clock_goes_on_within_its_plan(tmp_path: Path) -> None:
     assert toy.end(tmp_path / "m")["update"] <= now[-1]["updates"]
 
 
-def test_a_finished_run_is_just_returned(whole: Path, tmp_path: Path) -> None:
+def test_a_finished_run_says_so_and_is_left_as_it_is(whole: Path) -> None:
     before = {file: file.read_bytes() for file in sorted(whole.rglob("*")) if file.is_file()}
-    found = run(whole, resume=True)
+    screen = toy.Watcher()
+    found = run(whole, resume=True, screen=screen)
     assert isinstance(found, Translator) and found.card["ended"] == "done"
+    assert "training has ended (done after 16 updates): nothing to resume" in screen.text
     assert before == {file: file.read_bytes() for file in sorted(whole.rglob("*")) if file.is_file()}
 
 
-def test_resume_begins_where_nothing_is(whole: Path, tmp_path: Path) -> None:
-    run(tmp_path / "m", resume=True)
-    same(tmp_path / "m", whole)
+def test_resuming_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="m: nothing to resume: there is no such folder") as error:
+        run(tmp_path / "m", tmp_path / "nowhere.tsv", resume=True)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

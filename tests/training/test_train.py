@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -174,6 +175,37 @@ def test_a_neighbour_with_new_at_its_end_is_never_touched(overwrite: bool, tmp_p
     with suppress(ValueError):  # to refuse would do
         small(tmp_path / "model", settings={"training.epochs": 1}, overwrite=overwrite)
     assert (tmp_path / "model.new" / "chapter.txt").read_text() == "mine"
+    with pytest.raises(ValueError, match=r"model\.new: in the way"):  # before data is read
+        small(tmp_path / "model", tmp_path / "nowhere.tsv", overwrite=overwrite)
+
+
+@pytest.mark.parametrize("how", [{}, {"overwrite": True}])
+def test_a_file_in_place_of_the_folder_is_not_offered_to_be_overwritten(how: dict[str, bool], tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("mine")
+    with pytest.raises(ValueError, match="m: a file is there") as error:
+        small(tmp_path / "m", tmp_path / "nowhere.tsv", **how)
+    assert "--overwrite" not in str(error.value)
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_folder_that_could_not_be_made_leaves_nothing_behind(
+    overwrite: bool, error: type[BaseException], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if overwrite:
+        shutil.copytree(model, tmp_path / "m")
+    before = sorted(str(file) for file in tmp_path.rglob("*"))
+    real = Path.rename
+
+    def fails(path: Path, target: Path) -> Path:
+        if path.name.endswith(".new"):  # the last step, when an old model is already out of the way
+            raise error
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(error):
+        small(tmp_path / "m", overwrite=overwrite)
+    assert sorted(str(file) for file in tmp_path.rglob("*")) == before
 
 
 def test_overwrite_begins_anew(model: Path, tmp_path: Path) -> None:
@@ -258,9 +290,16 @@ def test_the_model_is_kept_in_float32(precision: Any, tmp_path: Path) -> None:
 # What can go wrong
 
 
-def test_a_learning_rate_that_is_far_too_high_leaves_a_usable_model(tmp_path: Path) -> None:
-    small(tmp_path / "m", settings={"training.learning_rate": 1e11, "training.epochs": 6, "training.clip": 0})
+def test_a_run_that_diverges_before_its_first_validation_leaves_no_model(tmp_path: Path) -> None:
+    settings = {"training.learning_rate": 1e11, "training.epochs": 6, "training.clip": 0}
+    for how in ({}, {"resume": True}):  # it cannot go on either
+        with pytest.raises(ValueError, match=r"no model: .*before the first validation \(diverged") as error:
+            small(tmp_path / "m", settings=settings, **how)
+        assert "\n" not in str(error.value) and "--overwrite" in str(error.value)
     toy.log(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"no model: .*diverged"):
+        regard.load(tmp_path / "m", "cpu")
+    small(tmp_path / "m", overwrite=True)
     usable(tmp_path / "m")
 
 
@@ -268,7 +307,7 @@ def test_a_learning_rate_that_is_far_too_high_leaves_a_usable_model(tmp_path: Pa
 def test_a_loss_that_is_no_number_ends_the_run_in_words(
     since: int, validations: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model that is kept is one from before, if need be the one that has learned nothing yet."""
+    """The model that is kept is one from before, if any was validated."""
     real, calls = translating.smoothed_loss, [0]
 
     def broken(*given: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -279,9 +318,13 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(
     monkeypatch.setattr(translating, "smoothed_loss", broken)
     screen = toy.Watcher()
     settings = {"training.epochs": 6, "training.validations": validations, "training.average": 0.9}
-    small(tmp_path / "m", settings=settings, screen=screen)
+    if validations == 1:
+        with pytest.raises(ValueError, match=r"no model: .*diverged"):
+            small(tmp_path / "m", settings=settings, screen=screen)
+    else:
+        small(tmp_path / "m", settings=settings, screen=screen)
+        usable(tmp_path / "m")
     assert "diverged: the loss is no number any more; try a lower training.learning_rate" in screen.text
-    usable(tmp_path / "m")
     ends = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "end"]
     assert len(ends) == 1 and ends[0]["why"].startswith("diverged") and ends[0]["update"] <= since + loops.CHECKED
     assert ends[0]["best_update"] < since

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from safetensors.torch import load_file
 from torch import Tensor
 
+import regard
+from regard.notices import RegardWarning
 from regard.text.pairs import Pair
 
 SUBJECTS = {"The boy": "मुलगा", "The girl": "मुलगी", "Rahul": "राहुल", "Sita": "सीता", "My friend": "माझा मित्र"}
@@ -98,6 +101,18 @@ def pairs(count: int = len(PAIRS)) -> list[Pair]:
 def write_tsv(path: Path, texts: list[tuple[str, str]] | None = None) -> Path:
     path.write_text("".join(f"{source}\t{target}\n" for source, target in texts or PAIRS), encoding="utf-8")
     return path
+
+
+def interrupted(folder: Path, validated: bool) -> None:
+    """A folder whose training has not ended is refused before its first validation, and used with a notice after."""
+    if validated:
+        with pytest.warns(RegardWarning, match="its training has not ended.*--resume"):
+            translator = regard.load(folder, "cpu")
+        assert isinstance(translator, regard.Translator)
+        assert isinstance(translator.translate("The boy sees a mango."), str)
+    else:
+        with pytest.raises(ValueError, match=r"no model yet.*--resume"):
+            regard.load(folder, "cpu")
 
 
 def end(folder: Path) -> dict[str, Any]:

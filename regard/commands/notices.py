@@ -1,0 +1,35 @@
+"""Warnings of the package as notices: one line on standard error, beside the results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from regard.commands.screen import complain
+from regard.notices import RegardWarning
+
+
+@contextmanager
+def warnings_as_notices() -> Iterator[None]:
+    """Inside, print each of the package's own warnings in one line; others as Python does."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, RegardWarning):
+                complain(str(message))
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", RegardWarning)
+        yield

@@ -1,0 +1,82 @@
+"""The folder that a training writes: whether it may, and how the folder comes to be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import folder as folders
+from regard.training import checkpoint
+from regard.training.loop import Loop, Machine
+from regard.training.progress import Reporter, Silent
+from regard.training.task import Task
+
+UNFINISHED = ".unfinished"
+"""marks a folder that may be deleted"""
+
+
+def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
+    """Raise an error unless a training may begin, begin anew or go on in `folder`."""
+    if resume and overwrite:
+        raise ValueError("resume and overwrite contradict each other: expected one of them")
+    for path in () if resume else _beside(folder):
+        if path.exists() and not (path / UNFINISHED).is_file():
+            raise ValueError(f"{path}: in the way: {folder.name} is made there first; expected nothing there")
+    if not folder.exists():
+        if resume:
+            raise ValueError(f"{folder}: nothing to resume: there is no such folder; without --resume a run begins")
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: a file is there; expected the folder of a model, or nothing")
+    if not (folder / folders.CARD).is_file():
+        raise ValueError(f"{folder}: expected the folder of a model, or nothing; it has no {folders.CARD}")
+    if not (resume or overwrite):
+        raise ValueError(f"{folder}: there already; expected --resume, to go on, or --overwrite, to begin anew")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{folder}: cannot be written: Permission denied")
+    if resume and not (folder / folders.TRAINING / checkpoint.FILE).is_file():
+        raise ValueError(f"{folder}: nothing to resume: it has no {folders.TRAINING}/{checkpoint.FILE}")
+
+
+def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
+    """Make the folder, ready to be resumed, beside its place, and give it its name when it is whole.
+
+    It has no weights to use: those come with the first validation. A folder that is there is replaced. If anything
+    fails, nothing is changed; what a killed run left behind is deleted.
+    """
+    new, old = _beside(folder)
+    for path in (new, old):
+        shutil.rmtree(path, ignore_errors=True)
+    try:
+        _fill(new, task, card)
+        if folder.exists():
+            (folder / UNFINISHED).touch()
+            folder.rename(old)
+        new.rename(folder)
+    finally:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        (folder / UNFINISHED).unlink(missing_ok=True)
+        for path in (new, old):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where the folder is made, and where one that it replaces is put."""
+    path = folder.resolve()
+    return path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
+
+
+def _fill(folder: Path, task: Task, card: dict[str, Any]) -> None:
+    """Write everything but weights."""
+    folder.mkdir(parents=True)
+    (folder / UNFINISHED).touch()
+    folders.write_recipe(folder, task.recipe)
+    task.write(folder)
+    folders.write_card(folder, card)
+    cpu = Machine(torch.device("cpu"), "fp32")
+    Loop(task, folder, cpu, Reporter(folder / folders.LOG, Silent()), None).save()
