@@ -6,12 +6,14 @@ shape and to turn right to left; and every character comes from a font that has 
 
 from __future__ import annotations
 
+import io
 import unicodedata
 from collections.abc import Callable, Iterable
 from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.files import write_file
 from regard.look.colours import LEVELS, LIGHT_PAPER, colour, ink
 from regard.look.layout import Cell, Curve, Picture, Words, grid_picture, links_picture, short
 from regard.look.svg import FONTS
@@ -44,7 +46,9 @@ def save_picture(picture: Picture, path: str | Path) -> None:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"path: expected a name that ends in {' or '.join(ENDINGS)}, got {Path(path).name!r}")
-    figure(picture).savefig(path, format=ending[1:], dpi=96 * PIXELS)
+    content = io.BytesIO()
+    figure(picture).savefig(content, format=ending[1:], dpi=96 * PIXELS)
+    write_file(path, content.getvalue())
 
 
 def figure(picture: Picture) -> Figure:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from regard.files import write_file
 from regard.text.boundaries import Direction, direction, word_bounds
 
 FORMAT = 1
@@ -249,7 +250,7 @@ class Trace:
 def write(traces: Iterable[Trace], path: str | Path) -> None:
     """One trace a line."""
     lines = [json.dumps(trace.as_dict(), ensure_ascii=False, separators=(",", ":")) + "\n" for trace in traces]
-    Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
+    write_file(path, "".join(lines))
 
 
 def read(path: str | Path) -> list[Trace]:
