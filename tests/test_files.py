@@ -58,10 +58,15 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> Non
 def test_an_error_leaves_all_as_it_was(tmp_path: Path, error: type[BaseException]) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "a.new").write_text("a file of the user")
-    for name in ("a", "b"):
-        with pytest.raises(error), open_output(tmp_path / name) as out:
+
+    def fail(name: str) -> None:
+        with open_output(tmp_path / name) as out:
             out.write(b"half")
             raise error
+
+    for name in ("a", "b"):
+        with pytest.raises(error):
+            fail(name)
     assert names(tmp_path) == ["a", "a.new"]
     assert (tmp_path / "a").read_text() == "old" and (tmp_path / "a.new").read_text() == "a file of the user"
 
