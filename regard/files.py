@@ -48,6 +48,18 @@ def check_output(path: str | Path) -> None:
         raise ValueError(f"{place}: cannot be written: {os.strerror(errno.EACCES)}")
 
 
+def check_new_folder(folder: str | Path) -> None:
+    """Raise a ValueError if no folder can be made at `folder`, before anything is computed for it."""
+    place = Path(folder)
+    above = next(parent for parent in place.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise ValueError(f"{place}: expected a folder to make it in, and {above} is a file")
+    try:
+        Path(tempfile.mkdtemp(prefix=".regard-", dir=above)).rmdir()
+    except OSError as error:
+        raise ValueError(f"{place}: cannot be made: {error.strerror}") from None
+
+
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file for the content; what stood at `path` before is replaced only if no error occurs."""

@@ -17,6 +17,7 @@ import torch
 
 from regard import folder as folders
 from regard.classifier import Classifier
+from regard.files import check_new_folder
 from regard.loading import load
 from regard.models.classifier import ClassifierOptions
 from regard.text.labelled import read_labelled
@@ -157,6 +158,9 @@ def _best(begun: Path | None, data: Data, machine: Machine) -> str:
 def _check_out(folder: Path, resume: bool, overwrite: bool) -> None:
     if resume and overwrite:
         raise ValueError("resume and overwrite contradict each other: expected one of them")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder for the model, got a file")
+    check_new_folder(folder)
     if folder.exists() and not (resume or overwrite):
         raise ValueError(f"{folder}: there already; expected --resume, to go on, or --overwrite, to begin anew")
     if folder.exists() and not (folder / folders.CARD).is_file():
