@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable
 from math import cos, radians, sin
 from pathlib import Path
@@ -47,7 +48,13 @@ def save_picture(picture: Picture, path: str | Path) -> None:
     if ending not in ENDINGS:
         raise ValueError(f"path: expected a name that ends in {' or '.join(ENDINGS)}, got {Path(path).name!r}")
     content = io.BytesIO()
-    figure(picture).savefig(content, format=ending[1:], dpi=96 * PIXELS)
+    with warnings.catch_warnings():
+        # Fonts that have all characters may still not be able to draw them together, in an order no language has.
+        warnings.filterwarnings("error", message="Glyph .* missing", category=UserWarning)
+        try:
+            figure(picture).savefig(content, format=ending[1:], dpi=96 * PIXELS)
+        except UserWarning as warning:
+            raise ValueError(f"cannot be drawn: {warning}") from None
     write_file(path, content.getvalue())
 
 

@@ -29,46 +29,18 @@ Value = Callable[[Draw], str]
 MODELS = ["rnn", "transformer", "classifier"]
 SUITED = {"classify": ["classifier"], "evaluate": MODELS}
 ODD_FILES = [
-    *(
-        "empty.tsv",
-        "blank.tsv",
-        "no-tab.tsv",
-        "same.tsv",
-        "bom.tsv",
-        "crlf.tsv",
-        "nul.tsv",
-        "latin-1.tsv",
-        "utf-16.tsv",
-    ),
-    *("binary.bin", "good.tsv.gz", "cut.tsv.gz", "fake.gz", "folder", "link.tsv", "dangling.tsv", "loop.tsv"),
-    *("locked.tsv", "broken.jsonl", "pairs.jsonl", "labels.jsonl", "missing.tsv", "missing/file.tsv", "long.tsv"),
-    *("unknown-labels.tsv", "separators.txt", "rnn", "./-dash.txt", "tiny.toml", "traces.json", "/dev/null"),
-    *("new\nline.txt", "\udcff.txt", ""),
+    *("empty.tsv", "blank.tsv", "no-tab.tsv", "same.tsv", "bom.tsv", "crlf.tsv", "nul.tsv", "latin-1.tsv"),
+    *("utf-16.tsv", "binary.bin", "good.tsv.gz", "cut.tsv.gz", "fake.gz", "folder", "link.tsv", "dangling.tsv"),
+    *("loop.tsv", "locked.tsv", "broken.jsonl", "pairs.jsonl", "labels.jsonl", "missing.tsv", "missing/file.tsv"),
+    *("long.tsv", "unknown-labels.tsv", "separators.txt", "rnn", "./-dash.txt", "tiny.toml", "traces.json"),
+    *("/dev/null", "new\nline.txt", "\udcff.txt", ""),
 ]
 ODD_VALUES = [
-    *(
-        "",
-        " ",
-        "-",
-        "--",
-        "-1",
-        "0",
-        "1",
-        "nan",
-        "inf",
-        "1e999",
-        "9" * 25,
-        "x",
-        "é",
-        "\udcff",
-        "a\nb",
-        "\x1b[2J",
-        "a,b",
-    ),
-    *("None", "true", "=", "../..", "x" * 300, "1.5", "٣", "0x10", "--help", "-q", "%s", "{}", "\U0001f600"),
+    *("", " ", "-", "--", "-1", "0", "1", "nan", "inf", "1e999", "9" * 25, "x", "é", "\udcff", "a\nb", "\x1b[2J"),
+    *("a,b", "None", "true", "=", "../..", "x" * 300, "1.5", "٣", "0x10", "--help", "-q", "%s", "{}", "\U0001f600"),
 ]
 TEXTS = [source for source, _ in PAIRS[:9]]
-TEXTS += ["", " ", "unseen 漢字 😀", "a\u2028b", "x\x00y", "word " * 60, "- dash", "\udcff"]
+TEXTS += ["", " ", "unseen 漢字 😀", "a\u2028b", "x\x00y", "word " * 25, "- dash", "\udcff"]
 PATTERNS = [
     *("full", "causal", "window(4) | global(0)", "per_head(causal, strided(4))", "random(2, 4, 1)", "grid(3, 4).row"),
     *("window(", "", "nothing", "window(-1)", "full &", "(" * 50, "window(4)" * 9, "blocks", "dilated(0, 0)"),
@@ -78,7 +50,7 @@ OUTPUTS += ["folder", "missing/a.txt"]
 LOOKS = ["terminal", "terminal", "out/a.html", "out/a.svg", "out/a.svg", "out/a.json", "out/a.json"]
 LOOKS += ["out/a.gif", "missing/a.svg", "folder", "/dev/null"]
 COMPANIONS = {
-    **dict.fromkeys(("--temperature", "--among", "--seed"), ["--sample"]),
+    **{name: ["--sample"] for name in ("--temperature", "--among", "--seed")},
     "--view": ["--look", "out/a.svg"],
     "--show": ["--diagnose", "missed"],
     "--symmetrize": ["--with", "rnn"],

@@ -20,7 +20,7 @@ from tests.commands import drawn_world
 
 Entry = tuple[int, str]
 """mode; target of a link, or hash of the content"""
-SECONDS = 60
+SECONDS = 120
 """that a command may take as a process"""
 
 
