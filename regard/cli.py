@@ -90,7 +90,7 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except UsageError as error:
-        complain(describe_usage(error))
+        complain(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
         complain(describe(error))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -35,8 +36,8 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return "OutOfMemory" in type(error).__name__ or "can't allocate memory" in str(error)
 
 
-def describe_usage(error: Any) -> str:
-    """An error in the options or arguments, with the nearest name and where to read on."""
+def describe_usage(error: Any, arguments: Sequence[str]) -> str:
+    """An error in the options or arguments, with what came, the nearest name and where to read on."""
     command: Any = getattr(error.ctx, "command", None)
     wanted = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else None
     if wanted is not None:
@@ -46,10 +47,18 @@ def describe_usage(error: Any) -> str:
         told = f"no command {unknown[1]!r}{_nearest(unknown[1], command.commands)}"
     else:
         message = error.format_message().strip().rstrip(".")
-        told = message[:1].lower() + message[1:]
+        told = message[:1].lower() + message[1:] + _given(getattr(error, "param", None), arguments)
     return told if error.ctx is None else f"{told} (see {error.ctx.command_path} --help)"
 
 
+def _given(option: Any, arguments: Sequence[str]) -> str:
+    """The value that an option came with, the last if there are several; nothing if it has none."""
+    names = [] if option is None else option.opts
+    found = [value for name, value in pairwise(arguments) if name in names]
+    found += [each.partition("=")[2] for each in arguments if each.partition("=")[0] in names and "=" in each]
+    return f", got {found[-1]!r}" if found else ""
+
+
 def _nearest(given: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(given, list(known), 1, cutoff=0.5)
+    near = difflib.get_close_matches(given, list(known), 1)
     return f"; did you mean {near[0]}?" if near else ""
