@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,26 +12,38 @@ from regard import __version__
 from regard.commands.align import align
 from regard.commands.classify import classify
 from regard.commands.demo import demo
+from regard.commands.errors import UsageError, describe, describe_usage, is_out_of_memory
 from regard.commands.evaluate import evaluate
 from regard.commands.look import look
 from regard.commands.notices import warnings_as_notices
 from regard.commands.pattern import pattern
 from regard.commands.screen import complain
+from regard.commands.streams import abandon_output, flush_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
 
-INTERRUPTED = 130
-"""the exit code after Ctrl-C"""
+INTERRUPTED, BROKEN_PIPE = 130, 141
+"""exit codes: 128 and the number of the signal, as of programs that the signal ends"""
 
 app = typer.Typer(
     name="regard",
     help="Attention you can train, use and look into.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: boxes leave no room for words in a narrow terminal
 )
-for command in (demo, train, translate, classify, evaluate, align, look, pattern):
-    app.command()(command)
+COMMANDS: dict[Callable[..., None], str] = {
+    demo: "Train on the sample, translate, and show what was looked at.",
+    train: "From sentence pairs, or labelled texts, to a model.",
+    translate: "One line out for every line in.",
+    classify: "A label for every line.",
+    evaluate: "How good a model is on pairs, or labelled texts.",
+    align: "Which word of a pair belongs to which.",
+    look: "Pictures and pages of traces, and of how a model learned.",
+    pattern: "Draw a pattern before you use it.",
+}
+for command, summary in COMMANDS.items():
+    app.command(short_help=summary)(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -39,27 +52,57 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def regard(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Attention you can train, use and look into."""
+    if context.invoked_subcommand is None and not version:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
-    """A user's mistake is one line on standard error and exit code 2, never a traceback; so is Ctrl-C, with 130."""
+    """Run the command of `sys.argv`. A user's mistake is one line on standard error and exit code 2."""
+    prepare_streams()
     try:
-        with warnings_as_notices():
-            app()
-    except (ValueError, TypeError, OSError) as error:
-        complain(str(error))
-        sys.exit(2)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:  # what typer makes of Ctrl-C
-            complain("interrupted")
-        raise
+        code = _run(sys.argv[1:])
+        flush_output()
+    except BrokenPipeError:  # whoever read the results has seen enough
+        abandon_output()
+        code = BROKEN_PIPE
+    except OSError as error:
+        abandon_output()
+        complain(describe(error))
+        code = 2
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """The exit code of a command. Errors of reading and writing are the caller's."""
+    group = typer.main.get_command(app)
+    try:
+        with warnings_as_notices(), group.make_context("regard", arguments) as context:
+            group.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        return INTERRUPTED
+    except UsageError as error:
+        complain(describe_usage(error, arguments))
+        return 2
+    except (ValueError, TypeError, MemoryError) as error:
+        complain(describe(error))
+        return 2
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        complain(f"out of memory: {error}")
+        return 2
+    return 0
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from regard.text.vocabulary import Vocabulary
 from regard.training.recipe import Recipe, from_toml, to_toml
 
 FORMAT = 1
+TASKS = ("translate", "classify", "caption", "classify pictures")
 WEIGHTS, RECIPE, CARD, LOG, TRAINING = "model.safetensors", "recipe.toml", "card.json", "log.jsonl", "training"
 
 
@@ -76,7 +77,8 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
 
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
-    write(folder / CARD, json.dumps({"format": FORMAT, **card}, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps({"format": FORMAT, **card}, ensure_ascii=False, indent=2) + "\n"
+    write(folder / CARD, text.encode(errors="backslashreplace"))  # names of files need not be UTF-8
 
 
 def read_card(folder: Path) -> dict[str, Any]:
@@ -89,11 +91,15 @@ def read_card(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder}: not a model's folder: it has no {CARD}")
     try:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        version = int(card["format"])
-    except (ValueError, KeyError, TypeError):
+        version = card["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"{folder / CARD}: damaged: expected JSON with a `format`") from None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError(f"{folder / CARD}: damaged: format: expected a whole number from 1 on, got {version!r}")
     if version > FORMAT:
         raise ValueError(f"{folder}: written in format {version}, and this version of regard reads up to {FORMAT}")
+    if card.get("task", TASKS[0]) not in TASKS:
+        raise ValueError(f"{folder / CARD}: damaged: task: expected {' or '.join(TASKS)}, got {card['task']!r}")
     return dict(card)
 
 

@@ -60,11 +60,9 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:
-    """A user's mistake: one line on standard error, or how the command is used; exit code 2, no traceback."""
+    """A user's mistake: one line on standard error, exit code 2, no traceback."""
     assert done.returncode == 2, done.stderr[-2000:]
     assert done.stdout == "" and "Traceback" not in done.stderr
-    if "Usage:" in done.stderr:
-        return done.stderr
     assert done.stderr.startswith("regard: ") and done.stderr.count("\n") == 1
     return done.stderr
 
@@ -381,7 +379,7 @@ def test_an_output_file_that_fails_keeps_the_old_one(files: Path, tmp_path: Path
 def test_a_reader_that_goes_away_is_no_traceback(files: Path) -> None:
     command = f"yes 'The boy sees a mango.' | head -2000 | {sys.executable} -m regard translate {files / 'model'}"
     done = subprocess.run(["bash", "-c", f"{command} --beam 1 | head -1"], capture_output=True, timeout=120)
-    assert done.stdout.count(b"\n") == 1 and b"Traceback" not in done.stderr and b"Exception" not in done.stderr
+    assert done.stdout.count(b"\n") == 1 and done.stderr == b""
 
 
 # evaluate

@@ -70,6 +70,23 @@ def test_a_third_of_a_file_is_named(file: str, model: Path) -> None:
     assert file in said or "weights" in said
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": "1"}, "format: expected a whole number from 1 on, got '1'"),
+        ({"format": True}, "got True"),
+        ({"format": 1.5}, "got 1.5"),
+        ({"task": "cook"}, "task: expected translate or classify or caption or classify pictures, got 'cook'"),
+        ({"task": ["translate"]}, "task: expected"),
+    ],
+)
+def test_a_card_with_a_wrong_format_or_task_is_damaged(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    folders.write_card(tmp_path, {"task": "translate"} | change)
+    with pytest.raises(ValueError, match="damaged") as raised:
+        folders.read_card(tmp_path)
+    assert said in str(raised.value) and "card.json" in str(raised.value)
+
+
 @pytest.mark.parametrize("key", ["format", "length", "longest_source"])
 @pytest.mark.parametrize("value", [None, "x", {}, [3]])
 def test_a_card_without_what_is_needed_is_named(key: str, value: object, model: Path) -> None:

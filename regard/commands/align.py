@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -69,7 +69,8 @@ def align(
 
     from regard.alignment import aligner
     from regard.alignment.reading import Reading
-    from regard.commands.languages import languages
+    from regard.commands.languages import languages_of
+    from regard.commands.output import open_results
     from regard.commands.screen import complain
     from regard.translator import load
 
@@ -79,14 +80,15 @@ def align(
         torch.set_num_threads(threads)
     reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
     way = _way(symmetrize, method, with_ is not None, least, reading)
-    rows = _read(pairs, reverse, languages(from_, to), tokenize)
+    rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
     right = None if gold is None else _gold(gold, rows)
-    forward = load(model, device, precision)  # type: ignore[arg-type]
-    backward = None if with_ is None else load(with_, device, precision)  # type: ignore[arg-type]
-    found = aligner.align(rows, forward, backward, way, complain)
-    if right is None or output is not None:
-        found = _written(found, rows, output, tokenize, json_)
-    kept = list(found)
+    with open_results(output) as out:
+        forward = load(model, device, precision)  # type: ignore[arg-type]
+        backward = None if with_ is None else load(with_, device, precision)  # type: ignore[arg-type]
+        found = aligner.align(rows, forward, backward, way, complain)
+        if right is None or output is not None:
+            found = _written(found, rows, out, tokenize, json_)
+        kept = list(found)
     if right is not None:
         _tell(kept, right, json_)
 
@@ -102,7 +104,7 @@ def _way(symmetrize: str | None, method: str | None, two: bool, least: float | N
 def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | None, tokenize: bool) -> list[Sides]:
     """The sides of every line as given, or tokenized; a line that is none is a pair of nothing, and told."""
     from regard.alignment.tokens import split_punctuation
-    from regard.text.pairs import rows_of
+    from regard.text.pairs import EXPECTED, rows_of
 
     found: list[Sides] = []
     broken: dict[str, list[int]] = {}
@@ -111,7 +113,10 @@ def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | Non
             broken.setdefault(row, []).append(number)
         source, target = ("", "") if isinstance(row, str) else reversed(row) if reverse else row
         found.append((split_punctuation(source), split_punctuation(target)) if tokenize else (source, target))
-    _tell_broken(broken, " + ".join(map(str, paths)), anything=any(map(any, found)))
+    name = " + ".join(map(str, paths))
+    _tell_broken(broken, name, anything=any(map(any, found)))
+    if not found:
+        raise ValueError(f"no pair in {name}: it is empty; {EXPECTED}")
     return found
 
 
@@ -140,15 +145,12 @@ def _gold(path: Path, rows: Sequence[Sides]) -> list[Gold]:
 
 
 def _written(
-    found: Iterator[Links], rows: Sequence[Sides], output: Path | None, tokenized: bool, as_json: bool
+    found: Iterator[Links], rows: Sequence[Sides], out: TextIO, tokenized: bool, as_json: bool
 ) -> Iterator[Links]:
     """The same links, each once it is written."""
-    from regard.commands.output import Output
-
-    with Output(output) as out:
-        for sides, links in zip(rows, found, strict=True):
-            print(_line(sides, links, tokenized, as_json), file=out)
-            yield links
+    for sides, links in zip(rows, found, strict=True):
+        print(_line(sides, links, tokenized, as_json), file=out)
+        yield links
 
 
 def _line(sides: Sides, links: Links, tokenized: bool, as_json: bool) -> str:

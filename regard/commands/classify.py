@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from regard.commands.flags import refuse_idle
 from regard.commands.translate import Input, Look, Out, Test, Texts
 
 if TYPE_CHECKING:
@@ -41,26 +42,27 @@ def classify(
     from regard.classifier import load
     from regard.commands.input import chunks
     from regard.commands.looking import Looking
-    from regard.commands.output import Output
-    from regard.commands.screen import complain
+    from regard.commands.output import open_results
     from regard.evidence.of_label import examined_label
 
-    looking = Looking(look or [], view, evidence, json_on_screen=json_ and output is None)
+    if json_:
+        refuse_idle({"--probabilities": probabilities}, "--json has the probabilities of all labels")
+    elif not probabilities and not look:
+        refuse_idle({"--calibrated": calibrated}, "expected -p, --json or --look with it, which show probabilities")
+    looking = Looking(look or [], view, evidence, output, as_json=json_)
     given = chunks(text, input_)
     if threads is not None:
         torch.set_num_threads(threads)
-    classifier = load(model, device, precision)  # type: ignore[arg-type]
     write = _writer(json_, probabilities)
-    with Output(output) as out:
+    with open_results(output) as out:
+        classifier = load(model, device, precision)  # type: ignore[arg-type]
         for lines in given:
             for answer in classifier.answers(lines, calibrated, details=looking.wanted):
                 write(answer, out)
                 if answer.trace is not None and answer.text:
                     looking.show([answer.trace], lambda trace: examined_label(classifier, trace))
             out.flush()
-    for notice in looking.finish():
-        if not quiet:
-            complain(notice)
+    looking.finish(quiet)
 
 
 def _writer(as_json: bool, probabilities: bool) -> Callable[[Labelling, TextIO], None]:

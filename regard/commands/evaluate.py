@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.commands.flags import refuse_idle
+
 if TYPE_CHECKING:
     from regard.translator import Answer
+
+SHOWN = 20
+"""sentences that --diagnose lists"""
+LABELS = 10
+"""labels that an error names"""
 
 
 def evaluate(
@@ -34,7 +41,7 @@ def evaluate(
     calibrated: Annotated[
         bool, typer.Option("--calibrated", help="Of a classifier: probabilities as its dev part corrects them.")
     ] = False,
-    show: Annotated[int, typer.Option(min=1, help="Of --diagnose: so many sentences.")] = 20,
+    show: Annotated[int | None, typer.Option(min=1, help="Of --diagnose: so many sentences. Default: 20.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="As JSON; of --diagnose, all sentences.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
@@ -47,7 +54,7 @@ def evaluate(
     """
     import torch
 
-    from regard.commands.languages import languages
+    from regard.commands.languages import languages_of
     from regard.folder import read_card
     from regard.look.diagnostics import MEASURES
     from regard.scoring import group, score
@@ -56,6 +63,8 @@ def evaluate(
 
     if diagnose is not None and diagnose not in MEASURES:
         raise ValueError(f"--diagnose: expected one of {', '.join(MEASURES)}, got {diagnose!r}")
+    if diagnose is None or json_:
+        refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
     if threads is not None:
         torch.set_num_threads(threads)
     if read_card(model).get("task") == "classify":
@@ -65,14 +74,14 @@ def evaluate(
         return
     if calibrated:
         raise ValueError("--calibrated is for classifiers, and this is a translator")
-    sources, references = group(read_references(pairs, reverse, languages(from_, to)))
+    sources, references = group(read_references(pairs, reverse, languages_of(pairs, from_, to)))
     translator = load(model, device, precision)  # type: ignore[arg-type]
     usual = translator.search
     answers = translator.answers(sources, Search(beam or usual.beam, length_penalty=usual.length_penalty))
     scores = score([answer.text for answer in answers], references)
     told, lines = scores.as_dict(), scores.lines()
     if diagnose is not None:
-        more, further = _diagnosed(answers, diagnose, show)
+        more, further = _diagnosed(answers, diagnose, SHOWN if show is None else show)
         told, lines = told | more, [*lines, "", *further]
     typer.echo(json.dumps(told, ensure_ascii=False, indent=2) if json_ else "\n".join(lines))
 
@@ -84,8 +93,22 @@ def _labels(
     from regard.text.labelled import read_gold
 
     gold = read_gold(files)
-    scores = load(folder, device, precision).evaluate(gold, calibrated)  # type: ignore[arg-type]
+    classifier = load(folder, device, precision)  # type: ignore[arg-type]
+    _check_labels({pair.target for pair in gold}, classifier.labels, files[0])
+    scores = classifier.evaluate(gold, calibrated)
     typer.echo(json.dumps(scores.as_dict(), ensure_ascii=False, indent=2) if as_json else str(scores))
+
+
+def _check_labels(given: Set[str], known: Sequence[str], file: Path) -> None:
+    """Raise a ValueError for labels that the classifier cannot give, which would all count as mistakes."""
+    unknown = sorted(given - set(known))
+    if unknown:
+        raise ValueError(f"{file}: the model does not know the labels {_few(unknown)}; expected some of {_few(known)}")
+
+
+def _few(labels: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, labels[:LABELS]))
+    return shown + (f" and {len(labels) - LABELS:,} more" if len(labels) > LABELS else "")
 
 
 def _diagnosed(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict[str, Any], list[str]]:

@@ -2,31 +2,127 @@
 
 from __future__ import annotations
 
+import io
+import select
 import sys
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 LINES = 256
-"""lines read before they are worked on together"""
+"""lines that are worked on together, at most"""
+READ = 1 << 16
+"""bytes read at once"""
 
 
 def chunks(text: list[str] | None, path: Path | None) -> Iterator[list[str]]:
-    """Many lines at a time; of a person typing, one."""
+    """Texts or lines, up to `LINES` together; of standard input those that are there already, if fewer."""
     if text and path is not None:
         raise ValueError("expected texts or --input, got both")
-    return _chunks(_lines(text, path))
+    if text:
+        _check_texts(text)
+        return _chunks(iter(text), lambda: True)
+    from regard.text.pairs import read_lines
+
+    if path is not None:
+        check_input(path)
+        return _chunks(read_lines(path), lambda: True)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; expected texts, --input or lines on standard input")
+    arriving = ArrivingLines(sys.stdin.buffer)
+    return _chunks(read_lines(arriving), arriving.ready)
 
 
-def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
-    count = 1 if sys.stdin.isatty() else LINES
-    while chunk := list(islice(lines, count)):
+def check_input(path: Path) -> None:
+    """Raise a ValueError if the file cannot be opened, before a model is loaded for it. A pipe is left alone."""
+    if path.is_dir():
+        raise ValueError(f"{path}: expected a file, got a folder")
+    if not path.exists():
+        raise ValueError(f"{path}: expected a file, and there is none")
+    if path.is_file():
+        path.open("rb").close()
+
+
+def _check_texts(texts: list[str]) -> None:
+    from regard.text.pairs import broken
+
+    for number, text in enumerate(texts, 1):
+        if broken(text):
+            raise ValueError(f"text {number} is not UTF-8: {text!r}")
+
+
+def _chunks(lines: Iterator[str], ready: Callable[[], bool]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    for line in lines:
+        chunk.append(line)
+        if len(chunk) == LINES or not ready():
+            yield chunk
+            chunk = []
+    if chunk:
         yield chunk
 
 
-def _lines(text: list[str] | None, path: Path | None) -> Iterator[str]:
-    from regard.text.pairs import read_lines
+class ArrivingLines:
+    """The lines of a stream, as bytes, each as soon as it is complete.
 
-    if text:
-        return iter(text)
-    return read_lines(sys.stdin.buffer if path is None else path)
+    `ready` tells whether another one can be had without waiting: a program that writes one line and waits for its
+    answer gets it, and a long file is still read many lines at a time.
+    """
+
+    name = "standard input"
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._buffer = bytearray()
+        self._searched = 0
+        """how much of the buffer is known to hold no line end"""
+        self._ended = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        while not self._complete():
+            self._read()
+        line = bytes(self._buffer[: self._searched])
+        if not line:
+            raise StopIteration
+        del self._buffer[: self._searched]
+        self._searched = 0
+        return line
+
+    def ready(self) -> bool:
+        while not self._complete():
+            if not self._wait(0):
+                return False
+            self._read()
+        return bool(self._buffer)
+
+    def _complete(self) -> bool:
+        """Is there a whole line at the start of the buffer, or the end of the stream? It ends at `_searched` then."""
+        if self._searched and self._buffer[self._searched - 1] == ord("\n"):
+            return True
+        end = self._buffer.find(b"\n", self._searched)
+        self._searched = end + 1 if end >= 0 else len(self._buffer)
+        return end >= 0 or self._ended
+
+    def _read(self) -> None:
+        self._wait(None)
+        try:
+            more = self._stream.read1(READ)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise ValueError(f"cannot read {self.name}: {error.strerror or error}") from None
+        self._buffer += more
+        self._ended = not more
+
+    def _wait(self, seconds: float | None) -> bool:
+        """Wait until something can be read: is that so?
+
+        Where a stream cannot be asked, as on Windows, it is taken as it comes, and what is there is answered.
+        """
+        try:
+            return bool(select.select([self._stream.fileno()], [], [], seconds)[0])
+        except io.UnsupportedOperation:  # a stream in memory, which never waits
+            return True
+        except (OSError, ValueError):
+            return False

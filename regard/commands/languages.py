@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 
 def languages(source: str | None, target: str | None) -> tuple[str, str] | None:
     """Both, or None."""
@@ -10,3 +13,13 @@ def languages(source: str | None, target: str | None) -> tuple[str, str] | None:
     if source is not None or target is not None:
         raise ValueError("--from and --to go together: expected both or neither")
     return None
+
+
+def languages_of(files: Sequence[Path], source: str | None, target: str | None) -> tuple[str, str] | None:
+    """Both, or None, for reading files: only in JSON lines do they choose anything."""
+    from regard.text.pairs import is_json_lines
+
+    chosen = languages(source, target)
+    if chosen is not None and not any(map(is_json_lines, files)):
+        raise ValueError("--from, --to: no effect here; expected a .jsonl, in whose `translation` they name the sides")
+    return chosen

@@ -8,15 +8,25 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.commands.flags import refuse_idle
+
+HISTORY = Path("history.html")
+"""where the page goes if -o does not say"""
+
 
 def look(
     kept: Annotated[Path, typer.Argument(help="A file of traces (.json), or with --history the folder of a model.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A .html, .svg, .png, .pdf or .json file; none: in the terminal."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="A .html, .svg, .png, .pdf or .json file; none: terminal; --history: history.html.",
+        ),
     ] = None,
     history: Annotated[
-        bool, typer.Option("--history", help="How the attention of a model came to be, as a page.")
+        bool,
+        typer.Option("--history", help="How the attention of a model came to be, as a page."),
     ] = False,
     view: Annotated[
         str | None, typer.Option(help="Of a picture: grid, links or text. Default: text of labels, else grid.")
@@ -33,16 +43,23 @@ def look(
     from regard.look import views
     from regard.look.trace import read
 
+    chosen: dict[str, Any] = {"attention": attention, "layer": layer, "head": head, "pieces": pieces}
+    given = {f"--{name}": value for name, value in {"view": view, **chosen}.items()}
     if history:
+        refuse_idle(given, "--history shows everything")
         _history(kept, output)
         return
-    chosen: dict[str, Any] = {"attention": attention, "layer": layer, "head": head, "pieces": pieces}
+    if output is not None and output.suffix.lower() in views.ENDINGS and not views.is_picture(output):
+        refuse_idle(given, f"a {output.suffix} holds everything; expected a picture, {', '.join(views.PICTURES)}")
+    if view == "text":
+        refuse_idle({"--pieces": pieces}, "the view text is by words")
     if not kept.exists():
         raise ValueError(f"{kept}: expected a file of traces, and there is none")
     if kept.is_dir():
         raise ValueError(f"{kept}: expected a file of traces, got a folder; --history shows how a model learned")
+    views.check_shown(view, [] if output is None else [output], terminal=output is None)
     if output is not None:
-        views.check(output, view)
+        views.check(output)
     traces = read(kept)
     if output is None:
         from regard.look.table import visible
@@ -59,6 +76,7 @@ def look(
 
 def _history(folder: Path, output: Path | None) -> None:
     from regard.commands.screen import complain
+    from regard.files import write_file
     from regard.folder import LOG
     from regard.look import views
     from regard.look.history import read_moments
@@ -67,10 +85,12 @@ def _history(folder: Path, output: Path | None) -> None:
     if not folder.is_dir():
         what = "got a file" if folder.exists() else "and there is none"
         raise ValueError(f"{folder}: expected the folder of a model with --history, {what}")
-    path = output or Path("history.html")
+    path = output or HISTORY
+    if output is None and path.exists():
+        raise ValueError(f"{path}: there already; expected -o to say where to write")
     if path.suffix.lower() != ".html":
         raise ValueError(f"output: expected a .html file with --history, got {path.name!r}")
     views.check(path)
     text = history_page(read_moments(folder / LOG), title=f"How {folder.resolve().name} learned where to look")
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_file(path, text)
     complain(f"written: {path}")

@@ -7,27 +7,36 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.commands.flags import check_distinct, refuse_idle
+from regard.commands.screen import complain
+
 if TYPE_CHECKING:
     from regard.look.trace import Trace
     from regard.translator import Answer, Translator
 
 
 class Looking:
-    """Each of `looks` is "terminal" or the name of a file; one that cannot be written is refused at once."""
+    """Each of `looks` is "terminal" or the name of a file; one that cannot be written is refused at once.
 
-    def __init__(self, looks: Sequence[str], view: str | None, evidence: bool, json_on_screen: bool) -> None:
+    `output` is where the results go, which must be another file; None: standard output.
+    """
+
+    def __init__(
+        self, looks: Sequence[str], view: str | None, evidence: bool, output: Path | None, as_json: bool
+    ) -> None:
         from regard.look import views
 
-        if evidence and not looks:
-            raise ValueError("--evidence: expected --look with it, which shows what was found")
+        if not looks:
+            refuse_idle({"--view": view, "--evidence": evidence}, "expected --look with it")
         self.wanted = bool(looks)
         self._terminal = "terminal" in looks
-        if json_on_screen and self._terminal:
+        if as_json and output is None and self._terminal:
             raise ValueError("--json and --look terminal both write on standard output: expected one of them, or -o")
         self._files = [Path(look) for look in dict.fromkeys(looks) if look != "terminal"]
         self._view, self._evidence = view, evidence
         self._traces: list[Trace] = []
-        views.check_view(view)
+        check_distinct({"-o": output} | {f"--look {file.name}": file for file in self._files})
+        views.check_shown(view, self._files, self._terminal)
         for file in self._files:
             views.check(file)
 
@@ -47,8 +56,13 @@ class Looking:
         if self._files:
             self._traces += found
 
-    def finish(self) -> Iterator[str]:
-        """Writes the files, a notice for each. One that cannot be made is an error once the others are written."""
+    def finish(self, quiet: bool) -> None:
+        """Write the files, with a notice for each. One that cannot be made is an error once the others are written."""
+        for notice in self._finish():
+            if not quiet:
+                complain(notice)
+
+    def _finish(self) -> Iterator[str]:
         from regard.look import views
 
         if self._files and not self._traces:

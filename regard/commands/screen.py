@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from regard.commands.errors import one_line
 
 LINE_SECONDS = 20.0
 """without a terminal, how often a line says how far it is"""
@@ -56,5 +59,6 @@ class Terminal:
 
 
 def complain(text: str) -> None:
-    """A notice beside the results."""
-    print(f"regard: {text}", file=sys.stderr)
+    """Print a notice or an error beside the results, as one line."""
+    with suppress(OSError):  # nobody hears it
+        print(f"regard: {one_line(text)}", file=sys.stderr, flush=True)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from regard.commands.flags import refuse_idle
+
 if TYPE_CHECKING:
     from regard.alignment.carry import Kind
     from regard.commands.looking import Looking
-    from regard.translator import Answer, Translator
+    from regard.translator import Answer, Search, Translator
 
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -i, or of standard input.")]
 Input = Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")]
@@ -42,13 +44,13 @@ def translate(
     n_best: Best = 1,
     length_penalty: Annotated[float | None, typer.Option(min=0.0, help="α in log p / length^α.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
-    temperature: Annotated[float, typer.Option(help="Of --sample: lower is safer.")] = 1.0,
+    temperature: Annotated[float | None, typer.Option(help="Of --sample: lower is safer. Default: 1.")] = None,
     among: Annotated[int | None, typer.Option(min=1, help="Of --sample: only among so many tokens.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**31, help="Of --sample.")] = None,
     prefix: Annotated[str, typer.Option(help="How each translation must begin.")] = "",
     carry: Carry = None,
     look: Look = None,
-    view: Annotated[str, typer.Option(help="Of a picture: grid or links.")] = "grid",
+    view: Annotated[str | None, typer.Option(help="Of a picture: grid or links. Default: grid.")] = None,
     evidence: Test = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -62,24 +64,68 @@ def translate(
     from regard.alignment.carry import read_kinds
     from regard.commands.input import chunks
     from regard.commands.looking import Looking
-    from regard.translator import Search, load
+    from regard.commands.output import open_results
+    from regard.translator import load
 
-    looking = Looking(look or [], view, evidence, json_on_screen=json_ and output is None)
+    search = _search(beam, n_best, length_penalty, sample, temperature, among, seed, json_)
+    _check_texts(prefix, view)
+    looking = Looking(look or [], view, evidence, output, as_json=json_)
     given, kinds = chunks(text, input_), read_kinds(carry)
     if threads is not None:
         torch.set_num_threads(threads)
     if seed is not None:
         torch.manual_seed(seed)
-    translator = load(model, device, precision)  # type: ignore[arg-type]
-    usual = translator.search
-    penalty = usual.length_penalty if length_penalty is None else length_penalty
-    search = Search(beam or max(usual.beam, n_best), n_best, penalty, sample, temperature, among)
+    with open_results(output) as out:
+        translator = load(model, device, precision)  # type: ignore[arg-type]
+        if beam is None:
+            search = replace(search, beam=max(translator.search.beam, n_best))
+        if length_penalty is None:
+            search = replace(search, length_penalty=translator.search.length_penalty)
 
-    def answers(lines: list[str]) -> list[Answer]:
-        found = translator.answers(lines, search, prefix, details=looking.wanted)
-        return [carried(answer, kinds) for answer in found] if kinds else found
+        def answers(lines: list[str]) -> list[Answer]:
+            found = translator.answers(lines, search, prefix, details=looking.wanted)
+            return [carried(answer, kinds) for answer in found] if kinds else found
 
-    _write_all(given, answers, translator, looking, output, _writer(json_, n_best), quiet)
+        _write_all(given, answers, translator, looking, out, _writer(json_, n_best), quiet)
+    looking.finish(quiet)
+
+
+def _search(
+    beam: int | None,
+    n_best: int,
+    length_penalty: float | None,
+    sample: bool,
+    temperature: float | None,
+    among: int | None,
+    seed: int | None,
+    as_json: bool,
+) -> Search:
+    """What the options say, checked before a model is loaded; what they leave open is the model's to say."""
+    from regard.translator import Search
+
+    if sample:
+        refuse_idle({"--beam": beam, "--length-penalty": length_penalty}, "expected neither with --sample")
+    else:
+        refuse_idle({"--temperature": temperature, "--among": among, "--seed": seed}, "expected --sample with it")
+    if beam == 1 and not as_json:
+        refuse_idle({"--length-penalty": length_penalty}, "expected a larger --beam with it, or --json")
+    return Search(
+        beam or max(Search.beam, n_best),
+        n_best,
+        Search.length_penalty if length_penalty is None else length_penalty,
+        sample,
+        Search.temperature if temperature is None else temperature,
+        among,
+    )
+
+
+def _check_texts(prefix: str, view: str | None) -> None:
+    from regard.text.pairs import broken
+
+    if broken(prefix):
+        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
+    if view == "text":
+        raise ValueError("view: expected grid or links, got 'text', which is for labels")
 
 
 def _write_all(
@@ -87,24 +133,19 @@ def _write_all(
     answers: Callable[[list[str]], list[Answer]],
     translator: Translator,
     looking: Looking,
-    output: Path | None,
+    out: TextIO,
     write: Callable[[Answer, TextIO], None],
     quiet: bool,
 ) -> None:
-    from regard.commands.output import Output
     from regard.commands.screen import complain
 
-    with Output(output) as out:
-        for lines in chunks:
-            for answer in answers(lines):
-                write(answer, out)
-                looking.take(answer, translator)
-                for notice in () if quiet else answer.notices:
-                    complain(f"{_short(answer.source)!r}: {notice}")
-            out.flush()
-    for notice in looking.finish():
-        if not quiet:
-            complain(notice)
+    for lines in chunks:
+        for answer in answers(lines):
+            write(answer, out)
+            looking.take(answer, translator)
+            for notice in () if quiet else answer.notices:
+                complain(f"{_short(answer.source)!r}: {notice}")
+        out.flush()
 
 
 def carried(answer: Answer, kinds: Collection[Kind]) -> Answer:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from regard.look.json_field import Field
 from regard.look.trace import Trace
 
 
@@ -28,20 +29,35 @@ def read_moments(log: Path) -> list[Moment]:
     if not log.is_file():
         raise ValueError(f"{log}: expected the log of a training run, and there is none")
     found = []
-    for line in log.read_text(encoding="utf-8").split("\n"):
-        entry = json.loads(line) if line else {}
-        if entry.get("kind") == "validation" and entry.get("probes"):
-            traces = [Trace.from_dict(trace) for trace in entry["probes"]]
-            loss = float("nan") if entry["loss"] is None else float(entry["loss"])
-            found.append(
-                Moment(
-                    int(entry["update"]),
-                    float(entry["epoch"]),
-                    loss,
-                    float(entry["score"] if "score" in entry else entry["chrf"]),
-                    traces,
-                )
-            )
+    for number, line in enumerate(log.read_bytes().split(b"\n"), 1):
+        try:
+            moment = _read_moment(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{log}, line {number}: damaged: {error}") from None
+        if moment is not None:
+            found.append(moment)
     if not found:
         raise ValueError(f"{log}: expected validations with what was looked at, and there are none")
+    counts = sorted({len(moment.traces) for moment in found})
+    if len(counts) > 1:
+        raise ValueError(f"{log}: damaged: expected as many traces at every validation, got {counts}")
     return found
+
+
+def _read_moment(line: bytes) -> Moment | None:
+    """A line of the log, or None if it is about something else."""
+    if not line.strip():
+        return None
+    entry = Field(json.loads(line), "")
+    if entry.object().get("kind") != "validation" or not entry.object().get("probes"):
+        return None
+    traces = [Trace.from_dict(trace.value) for trace in entry["probes"].items()]
+    loss = entry["loss"]
+    score = entry.get("score") or entry["chrf"]
+    return Moment(
+        entry["update"].whole(),
+        entry["epoch"].number(),
+        float("nan") if loss.value is None else loss.number(),
+        score.number(),
+        traces,
+    )

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.files import write_file
 from regard.look.colours import DARK_PAPER, LIGHT_PAPER, level
 from regard.look.layout import MARGIN, Cell, Words, written
 from regard.look.svg import document, element
@@ -107,7 +108,7 @@ def save(shown: Sequence[tuple[Table, Pixels]], height: int, width: int, path: s
         raise ValueError(f"path: expected a name that ends in .html, or for one picture in .svg, got {target.name!r}")
     drawn = [overlay(table, picture, height, width) for table, picture in shown]
     text = drawn[0] if target.suffix.lower() == ".svg" else page(drawn)
-    target.write_text(text, encoding="utf-8", newline="\n")
+    write_file(target, text)
 
 
 def png(pixels: Pixels) -> bytes:

@@ -6,12 +6,15 @@ shape and to turn right to left; and every character comes from a font that has 
 
 from __future__ import annotations
 
+import io
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable
 from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.files import write_file
 from regard.look.colours import LEVELS, LIGHT_PAPER, colour, ink
 from regard.look.layout import Cell, Curve, Picture, Words, grid_picture, links_picture, short
 from regard.look.svg import FONTS
@@ -44,7 +47,15 @@ def save_picture(picture: Picture, path: str | Path) -> None:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"path: expected a name that ends in {' or '.join(ENDINGS)}, got {Path(path).name!r}")
-    figure(picture).savefig(path, format=ending[1:], dpi=96 * PIXELS)
+    content = io.BytesIO()
+    with warnings.catch_warnings():
+        # Fonts that have all characters may still not be able to draw them together, in an order no language has.
+        warnings.filterwarnings("error", message="Glyph .* missing", category=UserWarning)
+        try:
+            figure(picture).savefig(content, format=ending[1:], dpi=96 * PIXELS)
+        except UserWarning as warning:
+            raise ValueError(f"cannot be drawn: {warning}") from None
+    write_file(path, content.getvalue())
 
 
 def figure(picture: Picture) -> Figure:

@@ -21,8 +21,8 @@ LEAST = 12
 
 
 def in_colour(out: TextIO) -> bool:
-    """Colours are for people at terminals who have not asked for none (no-color.org)."""
-    return out.isatty() and not os.environ.get("NO_COLOR")
+    """Colours are for people at terminals that can show them, who have not asked for none (no-color.org)."""
+    return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def grid(table: Table, width: int | None = None, colours: bool = False) -> str:

@@ -10,11 +10,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from regard.files import write_file
+from regard.look.json_field import Field
 from regard.text.boundaries import Direction, direction, word_bounds
 
 FORMAT = 1
@@ -190,42 +193,33 @@ class Trace:
         """A ValueError says what is wrong with it."""
         if not isinstance(given, dict) or "regard_trace" not in given:
             raise ValueError("expected a trace, an object with `regard_trace`")
-        if given["regard_trace"] != FORMAT:
+        if given["regard_trace"] != FORMAT or isinstance(given["regard_trace"], bool):
             raise ValueError(f"expected a trace of format {FORMAT}, got {given['regard_trace']!r}")
-        try:
-            found = cls(
-                _side_from_dict(given["source"]),
-                _side_from_dict(given["target"]),
-                [Attended(each["name"], _matrix(each["weights"], 4)) for each in given["attentions"]],
-                [
-                    Step(float(step["probability"]), [(x["text"], float(x["probability"])) for x in step["others"]])
-                    for step in given.get("steps", ())
-                ],
-                [
-                    Candidate(str(each["text"]), float(each["score"]), float(each["log_probability"]))
-                    for each in given.get("candidates", ())
-                ],
-                dict(given.get("model", {})),
-                [
-                    Evidence(each["name"], _matrix(each["values"], 2), float(each["agreement"]))
-                    for each in given.get("evidence", ())
-                ],
-                [
-                    Altered(str(each["name"]), str(each["text"]), float(each["log_probability"]))
-                    for each in given.get("altered", ())
-                ],
-            )
-        except KeyError as error:
-            raise ValueError(f"damaged trace: expected {error} in it, and there is none") from None
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"damaged trace: {error}") from None
+        trace = Field(given)
+        found = cls(
+            _read_side(trace["source"]),
+            _read_side(trace["target"]),
+            [_read_attended(each) for each in trace["attentions"].items()],
+            [_read_step(each) for each in trace.each("steps")],
+            [
+                Candidate(each["text"].text(), each["score"].number(), each["log_probability"].number())
+                for each in trace.each("candidates")
+            ],
+            trace["model"].object() if "model" in given else {},
+            [
+                Evidence(each["name"].text(), each["values"].matrix(2), each["agreement"].number())
+                for each in trace.each("evidence")
+            ],
+            [
+                Altered(each["name"].text(), each["text"].text(), each["log_probability"].number())
+                for each in trace.each("altered")
+            ],
+        )
         found._check()
         return found
 
     def _check(self) -> None:
         for each in self.attentions:
-            if each.name not in SIDES:
-                raise ValueError(f"attention: expected one of {', '.join(SIDES)}, got {each.name!r}")
             rows, columns = (len(side.pieces) for side in self.sides(each.name))
             if each.weights.shape[2:] != (rows, columns):
                 raise ValueError(
@@ -249,7 +243,7 @@ class Trace:
 def write(traces: Iterable[Trace], path: str | Path) -> None:
     """One trace a line."""
     lines = [json.dumps(trace.as_dict(), ensure_ascii=False, separators=(",", ":")) + "\n" for trace in traces]
-    Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
+    write_file(path, "".join(lines))
 
 
 def read(path: str | Path) -> list[Trace]:
@@ -260,11 +254,8 @@ def read(path: str | Path) -> list[Trace]:
         raise ValueError(f"{path}: expected traces as JSON, which is UTF-8, and this is not") from None
     try:
         found = [json.loads(text)]
-    except json.JSONDecodeError:
-        try:
-            found = [json.loads(line) for line in text.split("\n") if line.strip()]
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path}: expected traces as JSON, one a line: {error}") from None
+    except (ValueError, RecursionError):
+        found = [_read_line(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not found:
         raise ValueError(f"{path}: expected at least one trace, got an empty file")
     traces = []
@@ -274,6 +265,13 @@ def read(path: str | Path) -> list[Trace]:
         except ValueError as error:
             raise ValueError(f"{path}, trace {number}: {error}") from None
     return traces
+
+
+def _read_line(path: str | Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}, line {number}: expected traces as JSON, one a line: {error}") from None
 
 
 def by_words(weights: Matrix, rows: Side, columns: Side) -> Matrix:
@@ -334,13 +332,36 @@ def _side_as_dict(side: Side) -> dict[str, Any]:
     }
 
 
-def _side_from_dict(given: dict[str, Any]) -> Side:
-    text, size = given["text"], len(given["text"])
-    places = [(int(start), int(end)) for start, end in given["pieces"]]
-    if not all(0 <= start <= end <= size for start, end in places):
-        raise ValueError(f"pieces: expected places from 0 to {size} in {text!r}")
-    tokens = [int(token) for token in given.get("tokens", ())]
-    return Side(text, [Span(text[start:end], start, end) for start, end in places], given.get("language"), tokens)
+def _read_side(given: Field) -> Side:
+    text, language = given["text"].text(), given.get("language")
+    pieces = [_read_piece(each, text) for each in given["pieces"].items()]
+    for before, after in pairwise(pieces):
+        if after.start < before.start:
+            raise given["pieces"].wrong("pieces in the order of the text")
+    named = None if language is None or language.value is None else language.text()
+    return Side(text, pieces, named, [each.whole() for each in given.each("tokens")])
+
+
+def _read_piece(given: Field, text: str) -> Span:
+    places = [each.whole() for each in given.items()]
+    if len(places) != 2 or not places[0] <= places[1] <= len(text):
+        raise given.wrong(f"[start, end], places from 0 to {len(text)} in the text")
+    return Span(text[places[0] : places[1]], *places)
+
+
+def _read_attended(given: Field) -> Attended:
+    name = given["name"].text()
+    if name not in SIDES:
+        raise given["name"].wrong(f"one of {', '.join(SIDES)}")
+    weights = given["weights"].matrix(4)
+    if 0 in weights.shape[:2]:
+        raise given["weights"].wrong("at least one layer and head")
+    return Attended(name, weights)  # type: ignore[arg-type]
+
+
+def _read_step(given: Field) -> Step:
+    others = [(each["text"].text(), each["probability"].number()) for each in given["others"].items()]
+    return Step(given["probability"].number(), others)
 
 
 def _facts(of: Candidate | Altered) -> dict[str, Any]:
@@ -349,10 +370,3 @@ def _facts(of: Candidate | Altered) -> dict[str, Any]:
 
 def _rounded(values: Matrix, digits: int) -> Any:
     return np.round(values.astype(np.float64), digits).tolist()
-
-
-def _matrix(given: Any, dims: int) -> Matrix:
-    found = np.array(given, np.float32)
-    if found.ndim != dims or not np.isfinite(found).all():
-        raise ValueError(f"expected finite numbers in {dims} dims, got {found.ndim}")
-    return found

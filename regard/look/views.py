@@ -9,28 +9,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from regard.files import check_output, write_file
 from regard.look.layout import Picture, grid_picture, links_picture
 from regard.look.table import table
 from regard.look.terminal import grid
 from regard.look.text_view import marked, passage, text_picture
 from regard.look.trace import Trace, write
 
-ENDINGS = (".html", ".svg", ".png", ".pdf", ".json")
+PICTURES = (".svg", ".png", ".pdf")
+ENDINGS = (".html", *PICTURES, ".json")
 VIEWS = ("grid", "links", "text")
 
 
-def check(path: Path, view: str | None = None) -> None:
-    """Before anything is computed: can this be written?"""
+def check(path: Path) -> None:
+    """Raise a ValueError if the file cannot be written, before anything is computed for it."""
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"look: expected terminal or a file that ends in {', '.join(ENDINGS)}, got {str(path)!r}")
-    check_view(view)
     if not path.parent.is_dir():
         raise ValueError(f"look: expected a folder that is there, got {str(path.parent)!r}")
+    check_output(path)
+
+
+def is_picture(path: Path) -> bool:
+    """Does the file show one attention in one view? A page and JSON hold everything."""
+    return path.suffix.lower() in PICTURES
 
 
 def check_view(view: str | None) -> None:
     if view is not None and view not in VIEWS:
         raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
+
+
+def check_shown(view: str | None, files: Sequence[Path], terminal: bool) -> None:
+    """Raise a ValueError if there is no such view, or nothing among the files and the terminal that could show it."""
+    check_view(view)
+    if view is None or any(map(is_picture, files)):
+        return
+    if not terminal:
+        raise ValueError(f"view: no effect on a page or JSON, which hold everything; expected {', '.join(PICTURES)}")
+    if view == "links":
+        raise ValueError(f"view: a terminal shows no links; expected grid or text, or a file, {', '.join(PICTURES)}")
 
 
 def in_terminal(
@@ -72,14 +90,15 @@ def save(
     `attention`, `layer`, `head` and `pieces` choose what a picture shows; a page and JSON hold everything. A picture
     that cannot be made, for want of a font, is an error once the others are written.
     """
-    check(path, view)
+    check(path)
+    check_view(view)
     if path.suffix.lower() == ".json":
         write(traces, path)
         return [path]
     if path.suffix.lower() == ".html":
         from regard.look.page import page
 
-        path.write_text(page(traces), encoding="utf-8", newline="\n")
+        write_file(path, page(traces))
         return [path]
     files = [path] if len(traces) == 1 else [_numbered(path, number) for number in range(1, len(traces) + 1)]
     shown = [_drawn(trace, _kind(trace, view, attention, pieces), attention, layer, head, pieces) for trace in traces]
@@ -108,7 +127,7 @@ def _write(picture: Picture, file: Path) -> None:
     if file.suffix.lower() == ".svg":
         from regard.look import svg
 
-        file.write_text(svg.drawn(picture), encoding="utf-8", newline="\n")
+        write_file(file, svg.drawn(picture))
     else:
         from regard.look import png
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.models.classifier import ClassifierOptions
+from regard.models.classifier import ClassifierOptions, TextClassifier
 from regard.models.recurrent import Recurrent, RecurrentOptions
 from regard.models.transformer import Transformer, TransformerOptions
 
@@ -21,6 +21,18 @@ def build(
         raise ValueError("model.kind: expected a translator's, got 'classifier'")
     kind = Recurrent if isinstance(options, RecurrentOptions) else Transformer
     return kind(options, source_vocabulary, target_vocabulary)  # type: ignore[arg-type]
+
+
+def check(options: TranslationOptions | ClassifierOptions) -> None:
+    """Raise a ValueError for options that no model can be built from, such as heads that do not divide the features.
+
+    A model is built on the meta device, which takes no memory and no time.
+    """
+    with torch.device("meta"):
+        if isinstance(options, ClassifierOptions):
+            TextClassifier(options, 2, 2, 2)
+        else:
+            build(options, 2, 2)
 
 
 def put(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:

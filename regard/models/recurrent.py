@@ -21,7 +21,7 @@ from torch.nn.functional import linear
 from regard.core.attention import Attention
 from regard.core.checks import choices, share, whole_number
 from regard.core.kernels.fused.kernels import without_kernels
-from regard.core.local import LocalPredictive
+from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
 from regard.core.pattern_text import parse
@@ -84,7 +84,9 @@ class RecurrentOptions:
             )
         share("model.dropout", self.dropout)
         choices("model", self)
-        parse(self.pattern)
+        heads = heads_of(parse(self.pattern))
+        if heads is not None:
+            raise ValueError(f"model.pattern: expected one pattern, as there is one head, got {heads}")
 
 
 class Recurrent(nn.Module):

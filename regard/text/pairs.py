@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from regard.text.normal import tidy
 
@@ -121,7 +121,7 @@ def every_one(rows: Iterable[Row], paths: Sequence[str | Path], form: Form, reve
     return pairs
 
 
-def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
+def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[str]:
     """The lines of a text file or of a binary stream, each as soon as it is there."""
     if isinstance(source, str | Path):
         name, lines = str(source), _file_lines(source)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from regard import folder as folders
+from regard.files import check_new_folder
 from regard.training import checkpoint
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
@@ -29,6 +30,7 @@ def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
     if not folder.exists():
         if resume:
             raise ValueError(f"{folder}: nothing to resume: there is no such folder; without --resume a run begins")
+        check_new_folder(folder)
         return
     if not folder.is_dir():
         raise ValueError(f"{folder}: a file is there; expected the folder of a model, or nothing")

@@ -78,7 +78,8 @@ class Reporter:
             key: None if isinstance(fact, float) and not math.isfinite(fact) else fact for key, fact in facts.items()
         }
         entry = {"kind": kind, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **known}
-        with self._log.open("a", encoding="utf-8") as file:
+        # Names of files need not be UTF-8; the escapes of what is not are JSON's own.
+        with self._log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     # What happens

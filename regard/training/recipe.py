@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.core.checks import positive, share, whole_number
+from regard.models.building import check
 from regard.models.classifier import ClassifierOptions
 from regard.models.recurrent import RecurrentOptions
 from regard.models.transformer import DROPOUT, TransformerOptions
@@ -30,6 +31,10 @@ KINDS: Mapping[str, type[ModelOptions]] = {
     "classifier": ClassifierOptions,
 }
 """`model.kind` says which"""
+
+
+class UnknownKeyError(ValueError):
+    """A setting that a recipe does not have."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,8 @@ class SearchRecipe:
 
     def __post_init__(self) -> None:
         _counts("search", self, "beam")
+        if not 0 <= self.length_penalty <= 100:
+            raise ValueError(f"search.length_penalty: expected a number from 0 to 100, got {self.length_penalty}")
 
 
 @dataclass(frozen=True)
@@ -233,7 +240,8 @@ def suited(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Reci
             return read_recipe(name, settings)
         except ValueError as error:
             refused.append(error)
-    raise refused[0]
+    # A recipe that knows all the keys has more to say about their values than one that does not.
+    raise next((error for error in refused if not isinstance(error, UnknownKeyError)), refused[0])
 
 
 def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None = None) -> Recipe:
@@ -243,14 +251,27 @@ def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None =
     elif str(given) in RECIPES:
         recipe = RECIPES[str(given)]
     elif str(given).endswith(".toml"):
-        recipe = from_toml(Path(given).read_text(encoding="utf-8"), str(given))
+        recipe = from_toml(_text(Path(given)), str(given))
     else:
         raise ValueError(
             f"recipe: expected {', '.join(RECIPES)} or a .toml file, got {str(given)!r}{_near(str(given), RECIPES)}"
         )
     for key, value in (settings or {}).items():
         recipe = _set(recipe, key, value)
+    try:
+        check(recipe.model)
+    except ValueError as error:
+        raise ValueError(f"recipe: model: {error}") from None
     return recipe
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"recipe: {path}: expected TOML, which is UTF-8, and this is not") from None
+    except OSError as error:
+        raise ValueError(f"recipe: cannot read {path}: {error.strerror}") from None
 
 
 def from_toml(text: str, name: str = "recipe") -> Recipe:
@@ -316,7 +337,7 @@ def _set(recipe: Recipe, path: str, value: Any) -> Recipe:
         every = _flat(dataclasses.asdict(recipe))
         ends = {name.rpartition(".")[2]: name for name in every}
         near = ends.get(path) or next(iter(difflib.get_close_matches(path, every, 1)), "")
-        raise ValueError(f"recipe: unknown key {path!r}" + (f"; did you mean {near!r}?" if near else ""))
+        raise UnknownKeyError(f"recipe: unknown key {path!r}" + (f"; did you mean {near!r}?" if near else ""))
     changed: Recipe = _put(recipe, parts, value, "")
     return changed
 
@@ -327,7 +348,7 @@ def _put(part: Any, parts: list[str], value: Any, above: str) -> Any:
     path = above + ".".join(parts)
     inner = getattr(part, key, None)
     if key not in kinds or dataclasses.is_dataclass(inner) != bool(rest):
-        raise ValueError(f"recipe: unknown key {path!r}{_near(key, kinds, above)}")
+        raise UnknownKeyError(f"recipe: unknown key {path!r}{_near(key, kinds, above)}")
     if rest:
         return replace(part, **{key: _put(inner, rest, value, f"{above}{key}.")})
     return replace(part, **{key: _read_value(path, value, kinds[key])})

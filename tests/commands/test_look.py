@@ -42,11 +42,20 @@ def test_several_looks_at_once(files: Path, tmp_path: Path, inside: Inside) -> N
 
 def test_a_file_that_cannot_be_written_costs_no_other(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
     taken, page = tmp_path / "a.json", tmp_path / "a.html"
-    taken.mkdir()
+    taken.symlink_to("/dev/full")
     done = inside("translate", files / "model", "--look", taken, "--look", page, SOURCES[0])
     written, why = done.stderr.splitlines()
     assert done.returncode == 2 and written == f"regard: written: {page}" and page.is_file()
-    assert "a.json" in why and "directory" in why
+    assert why == "regard: No space left on device"
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    (tmp_path / "a.json").mkdir()
+    done = inside(
+        "translate", files / "model", "--look", tmp_path / "a.json", "--look", tmp_path / "a.html", SOURCES[0]
+    )
+    assert "a.json: expected a file to write, got a folder" in refused(done)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_json_and_a_grid_do_not_share_the_screen(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811

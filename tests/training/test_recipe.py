@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import typing
 from pathlib import Path
 from typing import Any, Literal
@@ -43,7 +44,9 @@ def another(recipe: Recipe, key: str, kind: Any) -> Any:
         return value_at(recipe, "model.embedding")
     kind = next((option for option in typing.get_args(kind) if option is not type(None)), kind)
     text = "rnn + attention" if key == "model.states" else "window(3)"
-    return {int: 3, float: 0.25, bool: not value_at(recipe, key), str: text}[kind]
+    # The heads divide the features, and the heads of keys those of queries.
+    number = {"model.width": 8, "model.heads": 2}.get(key, 1 if key.endswith("kv_heads") else 3)
+    return {int: number, float: 0.25, bool: not value_at(recipe, key), str: text}[kind]
 
 
 def test_a_shorter_way_to_say_where_a_transformer_looks() -> None:
@@ -53,6 +56,44 @@ def test_a_shorter_way_to_say_where_a_transformer_looks() -> None:
     assert value_at(recipe, "model.encoder.pattern") == text
     with pytest.raises(ValueError, match=r"unknown key 'encoder\.pattern'"):
         read_recipe("rnn", {"encoder.pattern": text})
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("transformer", {"model.heads": 3}, "recipe: model: heads: expected a divisor of dim = 256, got 3"),
+        ("transformer", {"encoder.pattern": "per_head(full, causal)"}, "expected one for each of 4 heads, got 2"),
+        ("transformer", {"cross.kv_heads": 3}, "kv_heads: expected a divisor of heads = 4, got 3"),
+        ("transformer", {"model.width": 12, "model.positions": "rotary"}, "an even number of features a head"),
+        ("classify", {"model.states": "attention", "model.heads": 7}, "heads: expected a divisor"),
+        ("rnn", {"model.pattern": "per_head(full, causal)"}, "model.pattern: expected one pattern"),
+        ("rnn", {"search.length_penalty": 101}, "search.length_penalty: expected a number from 0 to 100"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused_at_once(name: str, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read_recipe(name, settings)
+
+
+def test_options_are_checked_together_not_one_by_one() -> None:
+    for settings in ({"model.heads": 3, "model.width": 96}, {"model.width": 96, "model.heads": 3}):
+        assert read_recipe("transformer", settings).model.heads == 3
+
+
+def test_with_no_recipe_an_error_comes_from_the_one_that_knows_the_keys() -> None:
+    with pytest.raises(ValueError, match="heads: expected a divisor"):
+        suited({"model.heads": 3})
+    with pytest.raises(ValueError, match="unknown key"):
+        suited({"model.hads": 3})
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "cannot read"), (b"name = '\xff'", "UTF-8"), (b"[", "not TOML")])
+def test_a_recipe_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, said: str) -> None:
+    if content is not None:
+        (tmp_path / "mine.toml").write_bytes(content)
+    with pytest.raises(ValueError, match=said) as raised:
+        read_recipe(tmp_path / "mine.toml")
+    assert "mine.toml" in str(raised.value)
 
 
 def test_with_no_recipe_the_settings_may_decide() -> None:

@@ -1,0 +1,55 @@
+"""The standard streams of a command: UTF-8 whatever the locale says, and harmless where they are closed."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from contextlib import suppress
+
+
+class ClosedOutput(io.TextIOBase):
+    """Standard output of a process that was started without one: every write is an error."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def prepare_streams() -> None:
+    """Make standard output and standard error UTF-8, and put something in the place of those that are closed.
+
+    Characters that UTF-8 cannot hold, as in names of files that are not UTF-8, are written as escapes.
+    """
+    _occupy_descriptors()
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()  # type: ignore[unreachable]
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # type: ignore[unreachable]  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def _occupy_descriptors() -> None:
+    """Open the null device for each closed descriptor, lest the next file that is opened becomes standard output."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def flush_output() -> None:
+    """Write what is buffered now, while an error can still be reported."""
+    sys.stdout.flush()
+
+
+def abandon_output() -> None:
+    """Let what could not be written go, so that the interpreter does not try again, and complain, at its end."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()

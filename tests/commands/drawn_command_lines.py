@@ -1,0 +1,292 @@
+"""Command lines drawn by rule: commands, options, values and files, then mutated. Case N is the same every time.
+
+    python -m tests.commands.drawn_command_lines 10000          runs so many, in this process
+    python -m tests.commands.drawn_command_lines 200 --from 57 --processes
+    python -m tests.commands.drawn_command_lines 1 --from 57 --show
+
+No command may end in a traceback: it exits with 0 and a result, or with 2 and a line on standard error, and changes no
+file but those it was asked to write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.commands.drawn_runs import CommandLine, World, fault
+from tests.commands.drawn_world import DAMAGED
+from tests.training.toy import PAIRS
+
+Draw = random.Random
+Value = Callable[[Draw], str]
+
+MODELS = ["rnn", "transformer", "classifier"]
+SUITED = {"classify": ["classifier"], "evaluate": MODELS}
+ODD_FILES = [
+    *("empty.tsv", "blank.tsv", "no-tab.tsv", "same.tsv", "bom.tsv", "crlf.tsv", "nul.tsv", "latin-1.tsv"),
+    *("utf-16.tsv", "binary.bin", "good.tsv.gz", "cut.tsv.gz", "fake.gz", "folder", "link.tsv", "dangling.tsv"),
+    *("loop.tsv", "locked.tsv", "broken.jsonl", "pairs.jsonl", "labels.jsonl", "missing.tsv", "missing/file.tsv"),
+    *("long.tsv", "unknown-labels.tsv", "separators.txt", "rnn", "./-dash.txt", "tiny.toml", "traces.json"),
+    *("/dev/null", "new\nline.txt", "\udcff.txt", ""),
+]
+ODD_VALUES = [
+    *("", " ", "-", "--", "-1", "0", "1", "nan", "inf", "1e999", "9" * 25, "x", "é", "\udcff", "a\nb", "\x1b[2J"),
+    *("a,b", "None", "true", "=", "../..", "x" * 300, "1.5", "٣", "0x10", "--help", "-q", "%s", "{}", "\U0001f600"),
+]
+TEXTS = [source for source, _ in PAIRS[:9]]
+TEXTS += ["", " ", "unseen 漢字 😀", "a\u2028b", "x\x00y", "word " * 25, "- dash", "\udcff"]
+PATTERNS = [
+    *("full", "causal", "window(4) | global(0)", "per_head(causal, strided(4))", "random(2, 4, 1)", "grid(3, 4).row"),
+    *("window(", "", "nothing", "window(-1)", "full &", "(" * 50, "window(4)" * 9, "blocks", "dilated(0, 0)"),
+]
+OUTPUTS = ["out/new.txt", "out/new.txt", "out/old.txt", "out/link.txt", "out/null.txt", "/dev/null"]
+OUTPUTS += ["folder", "missing/a.txt"]
+LOOKS = ["terminal", "terminal", "out/a.html", "out/a.svg", "out/a.svg", "out/a.json", "out/a.json"]
+LOOKS += ["out/a.gif", "missing/a.svg", "folder", "/dev/null"]
+COMPANIONS = {
+    **{name: ["--sample"] for name in ("--temperature", "--among", "--seed")},
+    "--view": ["--look", "out/a.svg"],
+    "--show": ["--diagnose", "missed"],
+    "--symmetrize": ["--with", "rnn"],
+    "--from": ["--to", "mr"],
+    "--to": ["--from", "en"],
+    "--calibrated": ["--json"],
+}
+"""what an option is mostly given with, as it has no effect alone"""
+
+
+def among(*values: str) -> Value:
+    return lambda draw: draw.choice(values)
+
+
+def whole(low: int, high: int) -> Value:
+    return lambda draw: str(draw.randint(low, high))
+
+
+def real(low: float, high: float) -> Value:
+    return lambda draw: f"{draw.uniform(low, high):.2f}"
+
+
+def model(draw: Draw, command: str = "translate") -> str:
+    """Mostly one that suits the command."""
+    if draw.random() < 0.12:
+        return f"damaged-{draw.randrange(DAMAGED)}"
+    return draw.choice(SUITED.get(command, ["rnn", "transformer"]) if draw.random() < 0.93 else MODELS)
+
+
+def usually(*good: str) -> Value:
+    """One of the good files, or an odd one."""
+    return lambda draw: draw.choice(good if draw.random() < 0.75 else ODD_FILES)
+
+
+def trace(draw: Draw) -> str:
+    return draw.choice(["traces.json", "label.json", f"trace-{draw.randrange(DAMAGED)}.json", "cut.json"])
+
+
+FLAG: Value = lambda draw: ""  # noqa: E731, a table of its own
+SHARED: dict[str, Value] = {
+    "--device": among(*["cpu"] * 6, "cuda:7", "gpu"),
+    "--threads": among("1", "1", "1", "1", "0"),
+    "--precision": among("auto", "fp32", "fp32", "bf16", "auto", "fp8"),
+}
+LOOKING: dict[str, Value] = {
+    "--look": among(*LOOKS),
+    "--view": among("grid", "links", "text", "sky"),
+    "--json": FLAG,
+    "--quiet": FLAG,
+    "--output": among(*OUTPUTS),
+    "-i": usually("source.txt", "few.tsv", "good.tsv.gz"),
+}
+OPTIONS: dict[str, dict[str, Value]] = {
+    "translate": {
+        **SHARED,
+        **LOOKING,
+        "--beam": whole(0, 6),
+        "--n-best": whole(0, 6),
+        "--length-penalty": real(-1, 3),
+        "--sample": FLAG,
+        "--temperature": real(-0.5, 2),
+        "--among": whole(0, 9),
+        "--seed": whole(0, 9),
+        "--prefix": among(*TEXTS),
+        "--carry": among("numbers", "numbers,names", "all", ""),
+    },
+    "classify": {**SHARED, **LOOKING, "-p": FLAG, "--calibrated": FLAG},
+    "evaluate": {
+        **SHARED,
+        "--reverse": FLAG,
+        "--from": among("en", "xx"),
+        "--to": among("mr", "xx"),
+        "--beam": whole(0, 4),
+        "--diagnose": among("missed", "repeated", "entropy", "punctuation", "end", "odd"),
+        "--show": whole(0, 5),
+        "--calibrated": FLAG,
+        "--json": FLAG,
+    },
+    "align": {
+        **SHARED,
+        "--with": model,
+        "--symmetrize": among("union", "soft", "intersection", "grow-diag-final-and", "all"),
+        "--method": among("argmax", "threshold", "mutual", "best"),
+        "--least": real(-0.2, 1.2),
+        "--later": FLAG,
+        "--layer": whole(0, 2),
+        "--head": whole(0, 2),
+        "--tokenize": FLAG,
+        "--gold": among("gold.talp", "wrong.talp", "empty.tsv", "missing.talp"),
+        "--output": among(*OUTPUTS),
+        "--reverse": FLAG,
+        "--from": among("en", "xx"),
+        "--to": among("mr", "xx"),
+        "--json": FLAG,
+    },
+    "look": {
+        "--output": among(*LOOKS[2:]),
+        "--history": FLAG,
+        "--view": among("grid", "links", "text", "sky"),
+        "--attention": among("cross", "encoder", "decoder", "pool", "gaze"),
+        "--layer": whole(0, 2),
+        "--head": whole(0, 2),
+        "--pieces": FLAG,
+    },
+    "pattern": {"-n": whole(0, 80), "--keys": whole(0, 80), "--position": whole(-1, 50)},
+    "train": {
+        "--out": among("out/model", "out/model", "out/new/model", "few.tsv", "folder", "/proc/model", "/dev/null"),
+        "--dev": usually("few.tsv", "few-labels.tsv"),
+        "--reverse": FLAG,
+        "--set": among(
+            "training.warmup=1", "training.warmup=3", "training.epoch=1", "model.heads=3", "x", "search.beam=0"
+        ),
+        "--minutes": among("0", "-1", "nan", "x"),
+        "--resume": FLAG,
+        "--overwrite": FLAG,
+        "--from": among("en"),
+        "--to": among("mr"),
+        "--seed": whole(-1, 5),
+        "--quiet": FLAG,
+        **SHARED,
+    },
+    "demo": {"--minutes": among("0", "x", "-3"), "--seed": among("-1", "x")},
+}
+COMMANDS = ["translate"] * 22 + ["classify"] * 16 + ["evaluate"] * 15 + ["align"] * 15 + ["look"] * 18 + ["pattern"] * 8
+COMMANDS += ["train"] * 5 + ["demo"]
+RECIPES = ["odd.toml", "broken.toml", "no.toml", "tiny.toml", "tiny-transformer.toml"]
+
+
+def command_line(number: int) -> CommandLine:
+    """Case `number`."""
+    draw = random.Random(number)
+    command = draw.choice(COMMANDS)
+    arguments = _positional(command, draw)
+    known = OPTIONS[command]
+    count = min(len(known), draw.choice([0, 0, 1, 1, 2, 2, 3, 4]))
+    for name in draw.sample(sorted(known), count):
+        value = known[name](draw)
+        arguments += [name] if known[name] is FLAG else [name, value]
+        if name in COMPANIONS and COMPANIONS[name][0] in known and draw.random() < 0.8:
+            arguments += COMPANIONS[name]
+    if command in ("translate", "classify") and draw.random() < 0.04:
+        arguments += [
+            "--look",
+            draw.choice(["out/a.png", "out/a.json"]),
+            *(["--evidence"] if draw.random() < 0.5 else []),
+        ]
+    if command == "demo":
+        arguments += ["--minutes", "0"]  # a demo that is not refused takes minutes
+    elif draw.random() < 0.3:
+        for _ in range(draw.choice([1, 1, 2])):
+            arguments = _mutated(arguments, draw)
+    if command == "train":  # what is trained is always small
+        suited = (
+            "tiny-classify.toml" if "classify" in arguments else draw.choice(["tiny.toml", "tiny-transformer.toml"])
+        )
+        arguments += ["--recipe", suited if draw.random() < 0.8 else draw.choice(RECIPES)]
+    return CommandLine([command, *arguments], _stdin(draw))
+
+
+def _positional(command: str, draw: Draw) -> list[str]:
+    if command in ("translate", "classify"):
+        return [model(draw, command), *draw.sample(TEXTS, draw.choice([0, 1, 1, 2]))]
+    if command in ("evaluate", "align"):
+        given = model(draw, command)
+        if draw.random() < 0.1:
+            return [given, "source.txt", draw.choice(["target.txt", "target.txt", "short.txt", "few.tsv"])]
+        good = (
+            ["few-labels.tsv", "labels.jsonl"] if given == "classifier" else ["few.tsv", "good.tsv.gz", "pairs.jsonl"]
+        )
+        return [given, usually(*good)(draw)]
+    if command == "look":
+        return [trace(draw) if draw.random() < 0.7 else draw.choice([model(draw), draw.choice(ODD_FILES)])]
+    if command == "train":
+        task = draw.choice(["translate", "translate", "classify", "classify", "cook"])
+        data = "labels.tsv" if task == "classify" else "few.tsv"
+        given = [usually(data, "pairs.tsv")(draw), "--task", task]
+        return given if draw.random() < 0.2 else [*given, "--out", "out/model"]
+    return [draw.choice(PATTERNS)] if command == "pattern" else []
+
+
+def _mutated(arguments: list[str], draw: Draw) -> list[str]:
+    """One argument lost, doubled, moved, cut, misspelt or replaced, or a strange one put in."""
+    found = list(arguments)
+    place = draw.randrange(len(found)) if found else 0
+    kind = draw.choice(["lose", "double", "swap", "cut", "misspell", "value", "file", "insert", "join", "strange"])
+    if not found or kind in ("insert", "strange"):
+        found.insert(place, draw.choice(["--strange", "-z", "--beem", "--"] if kind == "strange" else ODD_VALUES))
+    elif kind == "lose":
+        found.pop(place)
+    elif kind == "double":
+        found.insert(place, found[place])
+    elif kind == "swap":
+        other = draw.randrange(len(found))
+        found[place], found[other] = found[other], found[place]
+    elif kind == "cut":
+        found[place] = found[place][: len(found[place]) // 2]
+    elif kind == "misspell":
+        found[place] = found[place][:-2] + found[place][-1:] * 2
+    elif kind == "join" and place + 1 < len(found):
+        found[place : place + 2] = [f"{found[place]}={found[place + 1]}"]
+    else:
+        found[place] = draw.choice(ODD_VALUES if kind == "value" else ODD_FILES)
+    return found
+
+
+def _stdin(draw: Draw) -> bytes:
+    lines = [draw.choice(TEXTS).encode(errors="replace") for _ in range(draw.choice([0, 1, 3]))]
+    return draw.choice([b"\n".join(lines), b"\r\n".join([*lines, b""]), b"ok\n\xff\xfe\n", b"\xef\xbb\xbfx\n"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("count", type=int)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--processes", action="store_true", help="each as a process of its own")
+    parser.add_argument("--show", action="store_true", help="print what each said")
+    options = parser.parse_args()
+    faults, codes = 0, {0: 0, 2: 0}
+    with tempfile.TemporaryDirectory() as folder:
+        world, began = World(Path(folder)), time.monotonic()
+        for number in range(options.first, options.first + options.count):
+            line, started = command_line(number), time.monotonic()
+            ended = world.run(line, options.processes)
+            wrong, seconds = fault(line, ended), time.monotonic() - started
+            faults, codes[ended.code] = faults + bool(wrong), codes.get(ended.code, 0) + 1
+            if wrong or options.show or seconds > 5:
+                told = f"regard {shlex.join(line.arguments)}".encode(errors="backslashreplace").decode()
+                print(f"{number}: {wrong or 'fine'}, {seconds:.1f} s: {told}", flush=True)
+            if wrong or options.show:
+                print(
+                    ended.trace or f"{ended.code}\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}{ended.changed}",
+                    flush=True,
+                )
+    print(f"{options.count} command lines in {time.monotonic() - began:.0f} s, {codes}: {faults} faults")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""An option that would do nothing is refused, and labels that a model does not know are too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_classify import here  # noqa: F401, a fixture
+from tests.test_cli import SOURCES, Inside, files, inside, refused  # noqa: F401, fixtures
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--temperature", "0.5"], "--temperature: no effect here; expected --sample"),
+        (["--seed", "1"], "--seed: no effect here; expected --sample"),
+        (["--among", "3"], "--among: no effect here; expected --sample"),
+        (["--among", "3", "--seed", "1"], "--among, --seed: no effect"),
+        (["--sample", "--beam", "3"], "--beam: no effect"),
+        (["--sample", "--length-penalty", "0.5"], "--length-penalty: no effect"),
+        (["--beam", "1", "--length-penalty", "0.5"], "--length-penalty: no effect"),
+        (["--n-best", "4", "--beam", "3"], "n_best: expected at most the beam's 3"),
+        (["--view", "grid"], "--view: no effect here; expected --look"),
+        (["--view", "grid", "--look", "a.html"], "no effect on a page or JSON"),
+        (["--view", "links", "--look", "terminal"], "a terminal shows no links"),
+        (["--view", "text", "--look", "terminal"], "expected grid or links"),
+        (["--evidence"], "--evidence: no effect here; expected --look"),
+        (["--look", "a.json", "-o", "a.json"], "expected different files"),
+    ],
+)
+def test_translate(given: list[str], said: str, files: Path, inside: Inside, tmp_path: Path) -> None:  # noqa: F811
+    given = [str(tmp_path / each) if each.startswith("a.") else each for each in given]
+    assert said in refused(inside("translate", files / "model", SOURCES[0], *given))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--calibrated"], "--calibrated: no effect here"),
+        (["--probabilities", "--json"], "--probabilities: no effect here"),
+        (["--view", "text"], "--view: no effect here; expected --look"),
+        (["--evidence"], "--evidence: no effect here; expected --look"),
+    ],
+)
+def test_classify(given: list[str], said: str, here: Path, inside: Inside) -> None:  # noqa: F811
+    assert said in refused(inside("classify", here / "model", "x", *given))
+
+
+def test_calibrated_changes_what_is_looked_at(here: Path, inside: Inside) -> None:  # noqa: F811
+    asked = ["classify", here / "model", "The film is gripping.", "--look", "terminal"]
+    assert inside(*asked).stdout != inside(*asked, "--calibrated").stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--show", "3"], "--show: no effect here; expected --diagnose"),
+        (["--show", "3", "--diagnose", "missed", "--json"], "--show: no effect here; --json has all"),
+        (["--calibrated"], "--calibrated is for classifiers"),
+        (["--from", "en", "--to", "mr"], "--from, --to: no effect here; expected a .jsonl"),
+    ],
+)
+def test_evaluate(given: list[str], said: str, files: Path, inside: Inside) -> None:  # noqa: F811
+    assert said in refused(inside("evaluate", files / "model", files / "pairs.tsv", *given))
+
+
+def test_evaluate_names_labels_that_the_model_does_not_know(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    (tmp_path / "gold.tsv").write_text("It is good.\tgood\nIt is odd.\todd\nIt is so.\tso-so\n")
+    said = refused(inside("evaluate", here / "model", tmp_path / "gold.tsv"))
+    assert "does not know the labels 'odd', 'so-so'; expected some of 'bad', 'good'" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--symmetrize", "union"], "--symmetrize takes two directions"),
+        (["--from", "en", "--to", "mr"], "--from, --to: no effect here"),
+        (["--tokenize", "--gold", "PAIRS"], "without --tokenize"),
+    ],
+)
+def test_align(given: list[str], said: str, files: Path, inside: Inside) -> None:  # noqa: F811
+    given = [str(files / "pairs.tsv") if each == "PAIRS" else each for each in given]
+    assert said in refused(inside("align", files / "model", files / "pairs.tsv", *given))
+
+
+@pytest.mark.parametrize("command", ["align", "evaluate"])
+def test_an_empty_file_is_an_error(command: str, files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    (tmp_path / "empty.tsv").touch()
+    assert "no pair in" in refused(inside(command, files / "model", tmp_path / "empty.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["TRACE", "-o", "a.html", "--layer", "0"], "--layer: no effect here"),
+        (["TRACE", "-o", "a.json", "--pieces", "--view", "grid"], "--view, --pieces: no effect here"),
+        (["TRACE", "--view", "links"], "a terminal shows no links"),
+        (["TRACE", "--view", "text", "--pieces"], "--pieces: no effect here"),
+        (["MODEL", "--history", "-o", "a.html", "--head", "0"], "--head: no effect here; --history shows"),
+        (["MODEL", "--history", "-o", "a.html", "--attention", "cross"], "--attention: no effect"),
+    ],
+)
+def test_look(given: list[str], said: str, files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+    trace = tmp_path / "trace.json"
+    inside("translate", files / "model", SOURCES[0], "--look", trace)
+    names = {"TRACE": trace, "MODEL": files / "model", "a.html": tmp_path / "a.html", "a.json": tmp_path / "a.json"}
+    assert said in refused(inside("look", *(str(names.get(each, each)) for each in given)))
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_a_page_that_is_there_is_not_replaced_unasked(
+    files: Path,  # noqa: F811
+    tmp_path: Path,
+    inside: Inside,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert inside("look", files / "model", "--history").returncode == 0
+    (tmp_path / "history.html").write_text("mine")
+    assert "history.html: there already; expected -o" in refused(inside("look", files / "model", "--history"))
+    assert (tmp_path / "history.html").read_text() == "mine"
