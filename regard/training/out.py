@@ -33,7 +33,7 @@ def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
         check_new_folder(folder)
         return
     if not folder.is_dir():
-        raise ValueError(f"{folder}: a file is there; expected the folder of a model, or nothing")
+        raise ValueError(f"{folder}: expected a folder for the model, got a file")
     if not (folder / folders.CARD).is_file():
         raise ValueError(f"{folder}: expected the folder of a model, or nothing; it has no {folders.CARD}")
     if not (resume or overwrite):

@@ -182,7 +182,7 @@ def test_a_neighbour_with_new_at_its_end_is_never_touched(overwrite: bool, tmp_p
 @pytest.mark.parametrize("how", [{}, {"overwrite": True}])
 def test_a_file_in_place_of_the_folder_is_not_offered_to_be_overwritten(how: dict[str, bool], tmp_path: Path) -> None:
     (tmp_path / "m").write_text("mine")
-    with pytest.raises(ValueError, match="m: a file is there") as error:
+    with pytest.raises(ValueError, match="m: expected a folder for the model, got a file") as error:
         small(tmp_path / "m", tmp_path / "nowhere.tsv", **how)
     assert "--overwrite" not in str(error.value)
 
