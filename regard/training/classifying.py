@@ -136,9 +136,7 @@ class Classifying:
         weights = label_weights(tuple(self.weights.tolist()), each.device) if balanced else None
         smoothing = self.recipe.training.label_smoothing
         gold = batch.labels.expand(len(each), -1).flatten()
-        loss = functional.cross_entropy(
-            each.flatten(0, 1), gold, weights, ignore_index=IGNORED, label_smoothing=smoothing
-        )
+        loss = smoothed_cross_entropy(each.flatten(0, 1), gold, weights, smoothing)
         return loss, loss.detach()
 
     # Dev
@@ -172,6 +170,24 @@ class Classifying:
         example = f"{short}  →  {said}" + ("" if said == gold else f", expected {gold}")
         # Many checkpoints have the same accuracy on a small dev part: the surer one is better.
         return Validation(scores.accuracy - min(0.9, 0.01 * scores.log_loss), told, example, facts)
+
+
+def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None, smoothing: float) -> Tensor:
+    """Return torch's cross-entropy with smoothed labels. With weights, torch's waits for the GPU and cannot be captured.
+
+    logits [N, C], gold [N], IGNORED where there is no text, weights [C]: of n texts that count, with ε = `smoothing`,
+
+        Σ_n (1 − ε) w_y (−log p_y) + ε/C Σ_c w_c (−log p_c)   over   Σ_n w_y
+    """
+    if weights is None:
+        return functional.cross_entropy(logits, gold, ignore_index=IGNORED, label_smoothing=smoothing)
+    real = gold != IGNORED
+    labels = gold.masked_fill(~real, 0)
+    losses = -functional.log_softmax(logits, -1)  # [N, C]
+    own = weights[labels] * real  # [N]
+    right = losses.gather(-1, labels[:, None])[:, 0] * own
+    every = (losses * weights).mean(-1) * real
+    return ((1 - smoothing) * right + smoothing * every).sum() / own.sum()
 
 
 @kept(most=8)

@@ -98,7 +98,7 @@ def test_look_and_evidence(model: Path, pairs: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"look.{kind}" for kind in ("html", "svg", "json")]
     looks = [word for file in files for word in ("--look", file)]
     works(
-        "translate", model, *sentences(pairs, count=2), *looks, "--look", "terminal", "--evidence", "--device", "cuda"
+        "translate", model, *sentences(pairs, count=1), *looks, "--look", "terminal", "--evidence", "--device", "cuda"
     )
     assert all(file.stat().st_size > 500 for file in files)
     works("look", files[2])

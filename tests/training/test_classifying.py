@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import regard
+from regard.text.documents import IGNORED
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
-from regard.training.classifying import Classifying
+from regard.training.classifying import Classifying, smoothed_cross_entropy
 from regard.training.recipe import from_toml, read_recipe, to_toml
 from tests.training import toy_labels as toy
 
@@ -138,3 +139,13 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
         regard.train(toy.TEXTS, tmp_path / "parts", screen=Stopping(), **options)
     parts = regard.train(toy.TEXTS, tmp_path / "parts", resume=True, **options)
     assert torch.equal(whole.logits(["The film is gripping."]), parts.logits(["The film is gripping."]))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weights", [None, torch.tensor([0.5, 2.0, 1.0])])
+def test_the_loss_is_torchs(smoothing: float, weights: torch.Tensor | None) -> None:
+    logits, gold = torch.randn(7, 3, requires_grad=True), torch.tensor([0, 2, IGNORED, 1, 1, 0, IGNORED])
+    mine = smoothed_cross_entropy(logits, gold, weights, smoothing)
+    right = torch.nn.functional.cross_entropy(logits, gold, weights, ignore_index=IGNORED, label_smoothing=smoothing)
+    torch.testing.assert_close(mine, right)
+    torch.testing.assert_close(torch.autograd.grad(mine, logits), torch.autograd.grad(right, logits))

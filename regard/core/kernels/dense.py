@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.formed import few, formed
 from regard.core.kernels.fused.kernels import FusedDot, rounds_float32
+from regard.core.kernels.sdpa import sdpa
 from regard.core.kernels.second_order import differentiable_twice
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Softmax
@@ -72,7 +72,7 @@ class Dense:
         query, key, value = (_four(x, request.leading) for x in (terms.query, terms.key, request.value))
         mask = None if mask is None else _four(mask, request.leading)
         scale = terms.scale / temperature
-        context = scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, scale=scale)
+        context = sdpa(query, key, value, mask, causal=causal, scale=scale)
         if context.requires_grad and not torch.compiler.is_compiling():
             differentiable_twice(context, query, key, value, mask, causal, scale)
         context = context.reshape(*request.leading, request.queries, -1)

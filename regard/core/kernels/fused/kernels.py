@@ -7,13 +7,13 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.fused.arrangement import arrangements_of, merged
 from regard.core.kernels.fused.device import shared_memory
 from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
+from regard.core.kernels.sdpa import sdpa
 from regard.core.kernels.tile_kernels import regroups, unsuited
 from regard.core.normalizers import Hard, Softmax
 from regard.core.patterns import Full, Pattern
@@ -165,7 +165,7 @@ class Classes:
         states = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key, request.value))
         query, key, value = (regroup(x, step, 0) for x in states)  # [step, G, M, D]
         scale = terms.scale / request.normalizer.temperature
-        context = ungroup(scaled_dot_product_attention(query, key, value, scale=scale), request.queries, 0)
+        context = ungroup(sdpa(query, key, value, scale=scale), request.queries, 0)
         return Result(context.view(*leading, *context.shape[1:]))
 
 
