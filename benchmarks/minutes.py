@@ -1,7 +1,7 @@
 """Does `regard train --minutes N` take N minutes, and does more time never give a worse model?
 
-    python benchmarks/minutes.py --data DIR [--sets english-hindi,trec] [--recipes rnn,transformer] [--minutes 0.5,1,2,5]
-                                 [--out FILE.jsonl]
+    python benchmarks/minutes.py --data DIR [--sets english-hindi,trec] [--recipes rnn,transformer]
+                                 [--minutes 0.5,1,2,5] [--out FILE.jsonl]
 
 DIR holds a folder for each data set, with train.tsv or train.tsv.gz and dev.tsv. Each case is one `python -m regard
 train` on 2 threads, timed from its start to its exit; trec is a classifier with its default recipe, the others are

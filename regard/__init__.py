@@ -1,5 +1,6 @@
 """Regard: attention you can train, use and look into."""
 
+from regard import started as _started  # noqa: F401  # isort: skip  first: it notes the time before torch is imported
 from regard.classifier import Classifier
 from regard.core.attention import Attention, attention, plan
 from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer

@@ -38,7 +38,7 @@ def read_moments(log: Path) -> list[Moment]:
                     int(entry["update"]),
                     float(entry["epoch"]),
                     loss,
-                    float(entry["score"] if "score" in entry else entry["chrf"]),
+                    float(entry["chrf"] if "chrf" in entry else entry["score"]),
                     traces,
                 )
             )

@@ -66,6 +66,9 @@ class Remembered:
     def advance(self, done: int, total: int | None, text: str) -> None:
         self._screen.advance(done, total, text)
 
+    def status(self, text: str) -> None:
+        self._screen.status(text)
+
     def close(self) -> None:
         self._screen.close()
 
@@ -88,6 +91,7 @@ def train(
     device: str | None = None,
     precision: Precision = "auto",
     screen: Screen | None = None,
+    began: float | None = None,
 ) -> Translator | Classifier:
     """Train a translator on sentence pairs, or a classifier on labelled texts, and keep it in the folder `out`.
 
@@ -97,10 +101,11 @@ def train(
     recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: what measured better for
                so many pairs here (transformer on a GPU from 20,000 on, otherwise rnn), for labels classify
     settings   changes single values: {"training.epochs": 5}
-    minutes    plan the run by the clock, set-up and scoring included
+    minutes    plan the run by the clock, set-up and scoring included; they count from the call, or from when it
+               `began` by `time.monotonic`
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     screen = Remembered(screen or Silent())
     folder = Path(out)
     if minutes is not None and not 0 < minutes < 1e6:
@@ -111,11 +116,13 @@ def train(
     autocast(precision, machine.device)  # refuses what is no precision before anything is read
     chosen = _recipe(task, recipe, settings)
     _check_out(folder, resume, overwrite)
+    screen.status("reading")
     data = read_data(pairs, dev, reverse, languages, screen, task)
     begun = resume and folder.exists()
     if recipe is None and task == "translate":
         chosen = suited(settings, _best(folder if begun else None, data, machine))
     kind = Classifying if task == "classify" else Translating
+    screen.status("learning the vocabulary")
     work: Task = kind.of(data.train, data.dev, chosen, seed)
     if begun:
         _check_same(folder, work.recipe, data, seed)
@@ -128,9 +135,11 @@ def train(
     else:
         for line in screen.said:
             reporter.note("said", text=line)
+    screen.status("preparing the first epoch")
     loop.run()
+    model = _finish(folder, loop)
     screen.close()
-    return _finish(folder, loop)
+    return model
 
 
 def _recipe(task: Kind, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
@@ -288,6 +297,7 @@ def _finish(folder: Path, loop: Loop) -> Translator | Classifier:
     """Score the best model as `evaluate` does, and write the card."""
     model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
+        loop.reporter.status("scoring dev")
         if isinstance(model, Classifier):
             model.calibrate(loop.task.dev)
         scores = model.evaluate(loop.task.dev)

@@ -121,6 +121,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
         def advance(self, done: int, total: int | None, text: str) -> None:
             pass
 
+        def status(self, text: str) -> None:
+            pass
+
         def close(self) -> None:
             pass
 
