@@ -233,10 +233,10 @@ class Loop:
 
     def _plan_by_clock(self) -> None:
         progress, before, final = self.progress, self._batch_size, None
-        if progress.plan is None:
+        if self._pacing.outdated(progress.planned):
             self._wait()
             with self.clock.beside(), self._averaged():
-                final = self.task.rehearse(self.machine.device, self.machine.precision, trained=False)
+                final = self._rehearse()
         plan = self._pacing.plan(progress, self._preparing, final)
         if plan.batch != before:
             progress.epoch, progress.place = progress.epoch + 1, 0
@@ -297,11 +297,15 @@ class Loop:
         with self._averaged():
             with autocast(machine.precision, machine.device):
                 found = self.task.validate(self.progress.validations, machine.device, most)
-            plan, final = self.progress.planned, None
-            if plan is not None and not plan.settled:
-                trained = self.progress.update > plan.updates / 2
-                final = self.task.rehearse(machine.device, machine.precision, trained)
+            plan = self.progress.planned
+            final = None if plan is None or plan.settled else self._rehearse()
         return found, final
+
+    def _rehearse(self) -> float | None:
+        """How long the final scoring takes. Half-way, what a model says is about as long as it will be."""
+        progress, plan = self.progress, self.progress.planned
+        trained = plan is not None and progress.update > plan.updates / 2
+        return self.task.rehearse(self.machine.device, self.machine.precision, trained)
 
     def _end(self, why: str) -> None:
         progress = self.progress

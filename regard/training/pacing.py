@@ -22,6 +22,8 @@ FITTED = 0.25
 SHORTEST = 6
 """of a short run, validations try as many sources as let so many validations fit"""
 LEAST_VALIDATED = 100
+MEASURED = 0.15
+"""the fraction of the time after which the final scoring is measured anew"""
 NOTICED = 1.25
 """the factor from which on updates are taken to be slower or faster than before"""
 
@@ -32,6 +34,8 @@ class Pacing:
     def __init__(self, task: Task, clock: Clock, device: torch.device) -> None:
         self._task, self._clock = task, clock
         self._on_cpu = device.type == "cpu"
+        self._measured = 0.0
+        """when the final scoring was measured"""
 
     @cached_property
     def smallest(self) -> float:
@@ -52,15 +56,16 @@ class Pacing:
         if plan is None:
             return self._clock.left < 0
         needed = plan.final_seconds + (plan.validation_seconds if waits else 0.0)
-        return self._clock.left < needed * self._slower(plan)
+        return self._clock.left < needed
 
-    def _slower(self, plan: Plan) -> float:
-        """By how much everything takes longer now than when the plan's validation was timed: other programs came, or
-        went. Small differences say nothing: no two batches are alike."""
-        if not plan.update_seconds or self._clock.measured < 2:
-            return 1.0
-        ratio = self._clock.pace / plan.update_seconds
-        return 1.0 if 1 / NOTICED < ratio < NOTICED else ratio
+    def outdated(self, plan: Plan | None) -> bool:
+        """Should the final scoring be measured anew? Yes after a while, since a better model says other things; and if
+        updates take longer or less long than then: other programs came or went. Small differences say nothing: no two
+        batches are alike."""
+        if plan is None or self._clock.seconds - self._measured > MEASURED * (self._clock.limit or 0.0):
+            return True
+        pace = self._clock.pace / (plan.update_seconds or self._clock.pace)
+        return not 1 / NOTICED < pace < NOTICED
 
     def validated(self, plan: Plan | None) -> int:
         """How many sources of dev a validation tries. Without a plan the time was up before one could be made."""
@@ -72,18 +77,18 @@ class Pacing:
         """Plan by how long updates take now.
 
         preparing   seconds that an update's share of making the epoch takes
-        final       seconds that the final scoring takes, if it was measured and stands in no plan yet
+        final       seconds that the final scoring takes, if it was just measured
         """
         assert self._clock.limit is not None
-        before = progress.planned or self._first(final)
-        slower, an_update = self._slower(before), self._clock.pace + preparing
-        left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds * slower
+        before = self._known(progress.planned, final)
+        an_update = self._clock.pace + preparing
+        left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
         batch = self._batch(progress, before.batch, max(0.0, left) / an_update)
         reading = Reading(
             limit=self._clock.limit,
             left=left,
             an_update=an_update * batch / before.batch,  # until the new size is measured
-            a_validation=before.validation_seconds * slower,
+            a_validation=before.validation_seconds,
             done=progress.update,
             tried=progress.validated,
         )
@@ -96,6 +101,16 @@ class Pacing:
             final_seconds=before.final_seconds,
             update_seconds=before.update_seconds if batch == before.batch else 0.0,
         )
+
+    def _known(self, plan: Plan | None, final: float | None) -> Plan:
+        """The plan so far, with what the final scoring takes, if it was just measured: validations follow it."""
+        self._measured = self._measured if final is None else self._clock.seconds
+        if plan is None:
+            return self._first(final)
+        if final is not None:
+            validation = plan.validation_seconds * final / plan.final_seconds
+            return replace(plan, validation_seconds=validation, final_seconds=final, update_seconds=self._clock.pace)
+        return replace(plan, update_seconds=plan.update_seconds or self._clock.pace)
 
     def _first(self, final: float | None) -> Plan:
         """What is assumed before the first validation: it takes half as long a source as the final scoring."""
@@ -127,4 +142,5 @@ class Pacing:
             dev = len(self._task.dev)
             final = FINAL_SEARCH * validation * dev / max(1, min(plan.validated, dev))
         pace = self._clock.pace if self._clock.measured else 0.0
+        self._measured = self._clock.seconds
         return replace(plan, validation_seconds=validation, final_seconds=final, update_seconds=pace)

@@ -27,7 +27,7 @@ SETTLED = 0.1
 class Plan:
     updates: int
     validations: tuple[int, ...]
-    """after which updates, the last one among them"""
+    """after which updates, the last one among them; by the clock, those still to come"""
     warmup: int
     settled: bool = True
     """False: the plan still follows the clock"""
@@ -105,10 +105,10 @@ def by_clock(recipe: TrainingRecipe, reading: Reading) -> Plan:
     count = max(1, min(spaced, int(VALIDATING * (left + since * an_update) / a_validation)))
     updates = reading.done + max(1, int((left - count * a_validation) / an_update))
     ahead = updates - reading.tried
-    places = {reading.tried + round(ahead * (part + 1) / count) for part in range(count)}
+    places = (reading.tried + round(ahead * (part + 1) / count) for part in range(count))
     return Plan(
         updates=updates,
-        validations=tuple(sorted(place for place in places | {updates} if place > reading.done)),
+        validations=tuple(sorted({updates, *(max(place, reading.done) for place in places if place > reading.tried)})),
         warmup=min(recipe.warmup, updates // 5),
         settled=reading.tried > 0 and reading.left < SETTLED * reading.limit,
     )

@@ -17,12 +17,12 @@ SPEEDS = {
 }
 COSTS = {
     "slow updates": Costs(0.05, 1.2, 0.004, 6.0),
-    "fast updates": Costs(0.001, 0.02, 0.001, 1.5),
+    "fast updates": Costs(0.02, 0.1, 0.001, 1.5),
     "dear scoring": Costs(0.01, 0.3, 0.01, 8.0),
 }
 
 
-@pytest.mark.parametrize("seconds", [45.0, 60.0, 300.0])
+@pytest.mark.parametrize("seconds", [45.0, 60.0, 120.0])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("speed", SPEEDS)
 def test_a_run_takes_its_time(
@@ -31,7 +31,8 @@ def test_a_run_takes_its_time(
     time = Time(slower=SPEEDS[speed])
     task = Task(time, COSTS[costs])
     loop = run(task, seconds, tmp_path, monkeypatch)
-    assert 0.85 * seconds <= time.now - time.began <= 1.03 * seconds + 2
+    least = 0.85 if speed == "steady" else 0.8
+    assert least * seconds <= time.now - time.began <= 1.03 * seconds + 2
     plan = loop.progress.planned
     assert plan is not None and loop.progress.best_update == loop.progress.update, "the last update is validated"
     assert loop.progress.update >= 0.9 * plan.updates, "the learning rate comes down"
@@ -89,7 +90,7 @@ def test_no_time_at_all_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_run_of_many_minutes_has_the_recipes_validations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task(Time(), COSTS["fast updates"])
+    task = Task(Time(), Costs(0.05, 1.0, 0.001, 1.5))
     loop = run(task, 1200.0, tmp_path, monkeypatch)
     assert loop.recipe.validations - 1 <= len(task.tried) <= loop.recipe.validations + 1
-    assert set(task.tried) == {1000} and set(task.sizes[1000:]) == {1.0}
+    assert set(task.tried) == {1000} and set(task.sizes[100:]) == {1.0}

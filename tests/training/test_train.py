@@ -322,10 +322,9 @@ def test_a_run_by_the_clock_keeps_to_its_time(tmp_path: Path) -> None:
     small(tmp_path / "m", minutes=minutes)
     assert 0.5 * minutes * 60 < time.monotonic() - began < 1.3 * minutes * 60 + 1
     usable(tmp_path / "m")
-    entries = toy.log(tmp_path / "m")
-    first, settled = (entry for entry in entries if entry["kind"] == "plan")
-    assert not first["settled"] and settled["settled"]
-    assert settled["updates"] > 24 and toy.end(tmp_path / "m")["best_update"] > 0
+    plans = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan"]
+    assert not plans[0]["settled"] and plans[-1]["updates"] > 24
+    assert toy.end(tmp_path / "m")["best_update"] > 0
 
 
 def test_no_time_at_all_still_leaves_a_model(tmp_path: Path) -> None:
