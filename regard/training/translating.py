@@ -33,8 +33,8 @@ from regard.translator import Translator
 
 SMALLEST_BATCH = 16
 """sentences of a batch that is made smaller to fit the clock"""
-REHEARSED = 64
-"""sources of dev, at most, by which it is measured what the final scoring takes"""
+LEAST_REHEARSED, REHEARSED = 16, 64
+"""sources of dev, at least and at most, by which it is measured what the final scoring takes"""
 LOADING = 1.0
 """seconds it takes to read the model back for the final scoring, and to leave"""
 
@@ -152,13 +152,14 @@ class Translating:
             return None
         sources, references = group(self.dev)
         rows = sorted(range(len(sources)), key=lambda row: len(sources[row]))
-        count = max(1, min(REHEARSED, len(rows) // 8))
-        middle = rows[(len(rows) - count) // 2 :][:count]
+        count = min(REHEARSED, max(LEAST_REHEARSED, len(rows) // 8))
+        middle = rows[max(0, len(rows) - count) // 2 :][:count]
         texts, known = [sources[row] for row in middle], [references[row] for row in middle]
         translator = Translator(self.model, self.vocabularies, self.recipe, self.facts, device, precision)
         if not trained:
             tokens = self.vocabularies.target.encode_all([options[0] for options in known])
             translator.limit = Length(0.0, max(map(len, tokens)) + 1.0)
+        score(texts[:1], known[:1])  # what is imported for it is imported once
         began = time.monotonic()
         score(translator.translate(texts), known)
         took = time.monotonic() - began

@@ -30,6 +30,8 @@ LOSS_TOKENS = 4096
 """tokens of a batch, padding counted, whose loss is taken together"""
 LEAST = 0.001
 """the lowest score of translations that depend on the source"""
+FAINT = 3.0
+"""below so much chrF++ above chance, the difference between two models is mostly chance itself"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def validate(probing: Probing, number: int, device: torch.device) -> Validation:
     same = len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens])
     told = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
     score = choosing_score(chrf, chance, len(texts), same)
-    constant = SAME if same else UNRELATED if score <= LEAST else ""
+    constant = SAME if same else UNRELATED if len(texts) > 1 and chrf <= chance else ""
     return Validation(score, told, example, facts, loss, constant)
 
 
@@ -76,11 +78,13 @@ def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> floa
     """Return the score that models are chosen by: chrF++ above chance.
 
     chrF++ alone would choose a model that answers every source with the most frequent pieces over one that has begun to
-    translate. Of a single source there is no chance to compare with.
+    translate. Models that have hardly begun all get the same score: the loss on dev then chooses among them. With a
+    single source there is no chance to compare with.
     """
     if sources < 2:
         return chrf
-    return 0.0 if same else max(LEAST, chrf - chance)
+    above = chrf - chance
+    return 0.0 if same else above if above >= FAINT else LEAST
 
 
 @torch.no_grad()

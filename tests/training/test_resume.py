@@ -148,7 +148,7 @@ def test_reinforce_goes_on_with_its_baseline(tmp_path: Path) -> None:
 
 def test_a_run_by_the_clock_goes_on_within_its_plan(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "m", minutes=0.1, screen=toy.Watcher(interrupt_at=30))
+        run(tmp_path / "m", minutes=0.1, screen=toy.Watcher(interrupt_at=9))
     plans = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan"]
     run(tmp_path / "m", minutes=0.1, resume=True)
     now = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan"]
