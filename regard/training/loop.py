@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +18,7 @@ from regard.training import checkpoint
 from regard.training.beside import side_by_side
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
+from regard.training.interrupts import deferred_interrupt
 from regard.training.pacing import Pacing
 from regard.training.plan import Plan, by_epochs
 from regard.training.precision import Precision, autocast, fast_products
@@ -119,7 +118,11 @@ class Loop:
             self._keep_to(by_epochs(self.recipe, self.task.updates()))
         try:
             device = self.machine.device
-            with self._interrupts_wait(), fast_products(self.machine.precision, device), side_by_side(device):
+            with (
+                deferred_interrupt(self._stop_soon),
+                fast_products(self.machine.precision, device),
+                side_by_side(device),
+            ):
                 if progress.update and not progress.ended:
                     self._between_updates()  # what was due when the run was interrupted
                 while not progress.ended:
@@ -134,22 +137,8 @@ class Loop:
         finally:
             self._beside.shutdown(wait=False, cancel_futures=True)
 
-    @contextmanager
-    def _interrupts_wait(self) -> Iterator[None]:
-        """The first Ctrl-C waits for the update to be over, so that nothing is lost; a second one does not."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def note(*_: object) -> None:
-            self._stop = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        before = signal.signal(signal.SIGINT, note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+    def _stop_soon(self) -> None:
+        self._stop = True
 
     def _interrupted(self) -> None:
         self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")

@@ -156,9 +156,9 @@ class Translating:
         middle = rows[max(0, len(rows) - count) // 2 :][:count]
         texts, known = [sources[row] for row in middle], [references[row] for row in middle]
         translator = Translator(self.model, self.vocabularies, self.recipe, self.facts, device, precision)
-        if not trained:
-            tokens = self.vocabularies.target.encode_all([options[0] for options in known])
-            translator.limit = Length(0.0, max(map(len, tokens)) + 1.0)
+        # A model that still babbles does so up to the limit of length: it will have learned to end.
+        longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in known])))
+        translator.limit = Length(0.0, longest * (1.5 if trained else 1.0) + 1.0)
         score(texts[:1], known[:1])  # what is imported for it is imported once
         began = time.monotonic()
         score(translator.translate(texts), known)

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import regard
+from regard.confusion import score_labels
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
-from regard.training.classifying import Classifying
+from regard.training.classifying import Classifying, no_better_than_constant
 from regard.training.recipe import from_toml, read_recipe, to_toml
 from tests.training import toy_labels as toy
 
@@ -134,3 +135,25 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
         regard.train(toy.TEXTS, tmp_path / "parts", screen=Stopping(), **options)
     parts = regard.train(toy.TEXTS, tmp_path / "parts", resume=True, **options)
     assert torch.equal(whole.logits(["The film is gripping."]), parts.logits(["The film is gripping."]))
+
+
+def test_no_better_than_a_constant_answer() -> None:
+    """An accuracy of 80 % is no false alarm's business, unless 80 % have that label."""
+    expected = ["good"] * 8 + ["bad"] * 2
+
+    def constant(said: list[str]) -> bool:
+        rows = [[0.9, 0.1] if label == "bad" else [0.1, 0.9] for label in said]
+        return no_better_than_constant(score_labels(rows, ["bad", "good"], expected), expected)
+
+    assert constant(["good"] * 10) and constant(["bad"] * 10)
+    assert not constant(expected)
+    assert not constant(["bad"] * 2 + ["good"] * 6 + ["bad"] * 2), "balanced, it finds the rare label"
+
+
+def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
+    given = Classifying.of(PAIRS * 40, PAIRS, read_recipe("classify"), 1)
+    assert 0 < given.smallest < 1
+    small = given.epoch(0, given.smallest)
+    assert len(small) > given.updates() and given.size == len(PAIRS) * 40
+    chosen = read_recipe("classify", {"training.batch_sentences": 24})
+    assert Classifying.of(PAIRS, PAIRS, chosen, 1).smallest == 1
