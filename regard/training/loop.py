@@ -294,7 +294,11 @@ class Loop:
         """How long the final scoring takes. Half-way, what a model says is about as long as it will be."""
         progress, plan = self.progress, self.progress.planned
         trained = plan is not None and progress.update > plan.updates / 2
-        return self.task.rehearse(self.machine.device, self.machine.precision, trained)
+        final = self.task.rehearse(self.machine.device, self.machine.precision, trained)
+        if final is not None and self._pacing.doubtful(plan, final):
+            again = self.task.rehearse(self.machine.device, self.machine.precision, trained)
+            final = final if again is None else min(final, again)
+        return final
 
     def _end(self, why: str) -> None:
         progress = self.progress

@@ -24,6 +24,8 @@ SHORTEST = 6
 LEAST_VALIDATED = 100
 MEASURED = 0.15
 """the fraction of the time after which the final scoring is measured anew"""
+MUCH, DOUBTED = 0.1, 1.4
+"""the fraction of the time, and the factor to what was measured before, that the final scoring hardly takes"""
 NOTICED = 1.25
 """the factor from which on updates are taken to be slower or faster than before"""
 
@@ -57,6 +59,12 @@ class Pacing:
             return self._clock.left < 0
         needed = plan.final_seconds + (plan.validation_seconds if waits else 0.0)
         return self._clock.left < needed
+
+    def doubtful(self, plan: Plan | None, final: float) -> bool:
+        """Does the final scoring seem to take so long that it may have been a busy moment? It is measured again."""
+        assert self._clock.limit is not None
+        known = plan.final_seconds if plan is not None else MUCH * self._clock.limit
+        return final > DOUBTED * known
 
     def outdated(self, plan: Plan | None) -> bool:
         """Should the final scoring be measured anew? Yes after a while, since a better model says other things; and if

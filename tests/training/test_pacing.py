@@ -94,3 +94,11 @@ def test_a_run_of_many_minutes_has_the_recipes_validations(tmp_path: Path, monke
     loop = run(task, 1200.0, tmp_path, monkeypatch)
     assert loop.recipe.validations - 1 <= len(task.tried) <= loop.recipe.validations + 1
     assert set(task.tried) == {1000} and set(task.sizes[100:]) == {1.0}
+
+
+@pytest.mark.parametrize("spike", [7.0, 20.0, 30.0])
+def test_a_busy_moment_does_not_end_a_run(spike: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The final scoring of 6 s seems to take 36."""
+    time = Time()
+    loop = run(Task(time, COSTS["slow updates"], spike=spike), 60.0, tmp_path, monkeypatch)
+    assert 51 <= time.now - time.began <= 63.8 and loop.progress.ended == "done"
