@@ -117,6 +117,9 @@ class Printed:
     def advance(self, done: int, total: int | None, text: str) -> None:
         pass
 
+    def status(self, text: str) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -3,6 +3,8 @@
 A name is imported with what it needs, PyTorch first of all, when it is asked for: the command line is there at once.
 """
 
+from regard import started as _started  # noqa: F401  # isort: skip  first: it notes the time before anything else is imported
+
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -69,6 +69,22 @@ def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> floa
     return float(CHRF(word_order=2).corpus_score(said, _columns(expected)).score)
 
 
+def chrf_and_chance(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
+    """Return the chrF++ of `score`, and what the same hypotheses get by chance.
+
+    By chance means against the references of other sources: each hypothesis is scored against those half of the list
+    away. Hypotheses that do not depend on the source get the same both times.
+    """
+    from sacrebleu.metrics.chrf import CHRF
+
+    said, expected = _checked(hypotheses, references)
+    metric = CHRF(word_order=2, references=_columns(expected))  # which takes their n-grams once for both
+    half = len(said) // 2
+    rotated = said[half:] + said[:half]
+    own, chance = (float(metric.corpus_score(texts, None).score) for texts in (said, rotated))
+    return own, chance
+
+
 def group(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
     """The distinct sources, in the order they first appear, and all references of each."""
     found: dict[str, list[str]] = {}

@@ -8,7 +8,7 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.scoring import Scores, chrf, group, score
+from regard.scoring import Scores, chrf, chrf_and_chance, group, score
 from regard.text.pairs import Pair
 
 SAID = ["the cat sat on the mat .", "a small dog barks", "hello there !", "no idea at all"]
@@ -132,3 +132,13 @@ def test_scores_show_themselves() -> None:
 def test_group_keeps_every_reference_in_order_of_first_sources() -> None:
     pairs = [Pair("b", "1", 1), Pair("a", "2", 2), Pair("b ", "3", 3), Pair("b", "1", 4), Pair("", "", 5)]
     assert group(pairs) == (["b", "a", ""], [["1", "3", "1"], ["2"], [""]])
+
+
+def test_translations_that_do_not_depend_on_the_source_are_as_good_by_chance() -> None:
+    references = [["¿Dónde está?", "¿Dónde estás?"], ["Hola."], ["¿Qué es esto?"], ["No lo sé.", "Ni idea."], ["Sí."]]
+    own, chance = chrf_and_chance(["¿."] * 5, references)
+    assert own == chance > 0
+    right = [known[0] for known in references]
+    own, chance = chrf_and_chance(right, references)
+    assert own == chrf(right, references) == pytest.approx(100)
+    assert chance == chrf([*right[2:], *right[:2]], references) < 40

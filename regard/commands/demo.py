@@ -45,19 +45,22 @@ def demo(
     screen = Terminal()
     folder = samples.folder()
     screen.say("Training on the sample: English–Marathi sentences written for this project (regard/samples/README.md).")
-    translator = train(
-        folder / samples.TRAIN,
-        out,
-        dev=folder / samples.DEV[0],
-        settings=SMALL,
-        minutes=minutes,
-        overwrite=out.exists(),
-        languages=("en", "mr"),
-        threads=threads,
-        seed=seed,
-        device="cpu",
-        screen=screen,
-    )
+    try:
+        translator = train(
+            folder / samples.TRAIN,
+            out,
+            dev=folder / samples.DEV[0],
+            settings=SMALL,
+            minutes=minutes,
+            overwrite=out.exists(),
+            languages=("en", "mr"),
+            threads=threads,
+            seed=seed,
+            device="cpu",
+            screen=screen,
+        )
+    finally:
+        screen.close()
     assert isinstance(translator, Translator)
     typer.echo(_scores(translator))
     typer.echo(_looked(translator))

@@ -24,6 +24,8 @@ class Terminal:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._told = time.monotonic()
+        self._at: tuple[int, int | None] = (0, None)
+        """how far the run is, of how much"""
 
     def say(self, text: str) -> None:
         if not self._quiet:
@@ -38,7 +40,14 @@ class Terminal:
             self._told = time.monotonic()
             self.say(f"update {done:,}" + (f" of {total:,}" if total else "") + f"  {text}")
 
+    def status(self, text: str) -> None:
+        """Show what goes on; without a terminal, nothing."""
+        if not self._quiet and self._console.is_terminal:
+            done, total = self._at
+            self._move(done, total, f"{text} …")
+
     def _move(self, done: int, total: int | None, text: str) -> None:
+        self._at = done, total
         if self._bar is None:
             columns = (
                 BarColumn(24),

@@ -52,6 +52,7 @@ def train(
     """
     from regard.commands.languages import languages
     from regard.commands.screen import Terminal
+    from regard.started import STARTED
     from regard.training.train import train as run
 
     screen = Terminal(quiet)
@@ -73,6 +74,7 @@ def train(
             device=device,
             precision=precision,  # type: ignore[arg-type]
             screen=screen,
+            began=STARTED,
         )
     finally:
         screen.close()

@@ -53,7 +53,7 @@ def _read_moment(line: bytes) -> Moment | None:
         return None
     traces = [Trace.from_dict(trace.value) for trace in entry["probes"].items()]
     loss = entry["loss"]
-    score = entry.get("score") or entry["chrf"]
+    score = entry.get("chrf") or entry["score"]
     return Moment(
         entry["update"].whole(),
         entry["epoch"].number(),

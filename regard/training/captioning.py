@@ -25,6 +25,8 @@ from regard.text.examples import Example
 from regard.text.vocabulary import Vocabulary, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
+from regard.training.plan import VALIDATED
+from regard.training.precision import Precision
 from regard.training.recipe import Recipe
 from regard.training.task import MakeBatch, Validation
 
@@ -90,10 +92,18 @@ class Captioning:
 
     # Batches
 
+    @property
+    def size(self) -> int:
+        return len(self.examples)
+
+    @property
+    def smallest(self) -> float:
+        return 1.0
+
     def updates(self) -> int:
         return len(self._order(0))
 
-    def epoch(self, number: int) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
         return [partial(self._batch, rows) for rows in self._order(number)]
 
     def _order(self, epoch: int) -> list[list[int]]:
@@ -118,7 +128,10 @@ class Captioning:
         loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing)
         return loss, each.mean()
 
-    def validate(self, number: int, device: torch.device) -> Validation:
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        return None
+
+    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
         self.model.eval()
         said: list[str] = []
         for some in self.held.pixels.split(BATCH):

@@ -30,15 +30,24 @@ class Progress:
     best: float = -1.0
     """the highest score on dev so far"""
     best_update: int = 0
+    best_loss: float | None = None
+    """the loss on dev of the model with that score"""
+    lowest_loss: float | None = None
+    """the lowest loss on dev so far"""
+    constant: str = ""
+    """in which way the best model is no better than a constant answer"""
+    warned: bool = False
+    """whether it was said that nothing is learned yet"""
     waited: int = 0
-    """validations since then, in the second half"""
+    """validations since then, in the second half, at which the loss on dev did not fall either"""
     validated: int = 0
     """the update at which dev was last tried"""
+    validations: int = 0
+    """how often dev was tried"""
     seconds: float = 0.0
     """time spent, over all starts"""
     plan: dict[str, Any] | None = None
     log_bytes: int = 0
-    first_loss: float | None = None
     baseline: float | None = None
     """the mean reward, where hard attention is trained by REINFORCE"""
     ended: str = ""

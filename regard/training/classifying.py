@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard import folder as folders
-from regard.confusion import score_labels
+from regard.confusion import LabelScores, score_labels
 from regard.core.kept import kept
 from regard.folder import Vocabularies
 from regard.labelling import Labeller
@@ -27,12 +28,19 @@ from regard.text.lengths import TokenLimit
 from regard.text.pairs import Pair
 from regard.text.vocabulary import learn
 from regard.training.checkpoint import Progress
+from regard.training.plan import VALIDATED
+from regard.training.precision import Precision, autocast
 from regard.training.recipe import Recipe
 from regard.training.task import MakeBatch, Validation
 
-VALIDATED = 1000
-"""at most so many texts of dev are labelled at a validation"""
+SMALLEST_BATCH = 16
+"""texts of a batch that is made smaller to fit the clock"""
+REHEARSED = 100
+"""texts of dev by which it is measured what the final scoring takes"""
+LOADING = 1.0
+"""seconds it takes to read the model back for the final scoring, and to leave"""
 PROBES = 4
+CONSTANT = "it finds no more than the most frequent label alone would"
 SHOWN = 100
 """characters of a text that is shown"""
 
@@ -53,6 +61,8 @@ class Classifying:
     seed: int
     skipped: Sequence[str] = ()
     """sentences about texts with more words than the recipe allows"""
+    batch_given: bool = False
+    """whether the size of batches was set, and not chosen from the data"""
 
     @classmethod
     def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Classifying:
@@ -68,6 +78,7 @@ class Classifying:
         labels = sorted(counts)
         gold = [labels.index(pair.target) for pair in train]
         recipe = replace(recipe, training=replace(recipe.training, max_tokens=within.limit))
+        given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
         recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
         assert isinstance(recipe.model, ClassifierOptions)
         torch.manual_seed(seed)
@@ -85,12 +96,8 @@ class Classifying:
             dev,
             seed,
             within.skipped,
+            given,
         )
-
-    @property
-    def size(self) -> int:
-        """How many texts it trains on."""
-        return len(self.documents)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -101,17 +108,26 @@ class Classifying:
 
     # Batches
 
+    @property
+    def size(self) -> int:
+        return len(self.documents)
+
+    @property
+    def smallest(self) -> float:
+        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.updates() / self.size)
+
     def updates(self) -> int:
-        return len(self._arranged(0))
+        return len(self._arranged(0, 1.0))
 
-    def epoch(self, number: int) -> Sequence[MakeBatch]:
-        return [partial(self._batch, rows) for rows in self._arranged(number)]
+    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+        return [partial(self._batch, rows) for rows in self._arranged(number, batch)]
 
-    def _arranged(self, number: int) -> list[list[int]]:
+    def _arranged(self, number: int, batch: float) -> list[list[int]]:
         training = self.recipe.training
         assert training.batch_sentences is not None and training.batch_tokens is not None
         rows = [Example([piece.token for piece in each.pieces], []) for each in self.documents]
-        return arrange(rows, training.batch_sentences, training.batch_tokens, self.seed, number)
+        sentences, tokens = (max(1, round(batch * size)) for size in (training.batch_sentences, training.batch_tokens))
+        return arrange(rows, sentences, tokens, self.seed, number)
 
     def _batch(self, rows: Sequence[int], device: torch.device) -> DocumentBatch:
         documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
@@ -141,8 +157,8 @@ class Classifying:
 
     # Dev
 
-    def validate(self, number: int, device: torch.device) -> Validation:
-        dev = self.dev[:VALIDATED]
+    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+        dev = self.dev[:most]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
         found = labeller.label([pair.source for pair in dev], device)
@@ -169,11 +185,37 @@ class Classifying:
         short = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
         example = f"{short}  →  {said}" + ("" if said == gold else f", expected {gold}")
         # Many checkpoints have the same accuracy on a small dev part: the surer one is better.
-        return Validation(scores.accuracy - min(0.9, 0.01 * scores.log_loss), told, example, facts)
+        score = scores.accuracy - min(0.9, 0.01 * scores.log_loss)
+        constant = CONSTANT if no_better_than_constant(scores, [pair.target for pair in dev]) else ""
+        return Validation(score, told, example, facts, scores.log_loss, constant)
+
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        """Label a sample of dev, as calibration and evaluation each do with all of it. On a GPU the first batch may be
+        compiled, which says nothing about the others."""
+        if device.type != "cpu":
+            return None
+        count = min(REHEARSED, len(self.dev))
+        sample = self.dev[:: len(self.dev) // count][:count]
+        labeller = Labeller(self.model, self.reader, self.labels, {})
+        self.model.eval()
+        began = time.monotonic()
+        with autocast(precision, device):
+            labeller.label([pair.source for pair in sample], device)
+        took = time.monotonic() - began
+        self.model.train()
+        return LOADING + 2 * took * len(self.dev) / len(sample)
+
+
+def no_better_than_constant(scores: LabelScores, expected: Sequence[str]) -> bool:
+    """Whether answering every text with the most frequent label has as high an accuracy and macro-F1."""
+    counts = Counter(expected)
+    share = max(counts.values()) / len(expected)
+    macro_f1 = 2 * share / (1 + share) / len(counts)
+    return scores.accuracy <= 100 * share and scores.macro_f1 <= 100 * macro_f1
 
 
 def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None, smoothing: float) -> Tensor:
-    """Return torch's cross-entropy with smoothed labels. With weights, torch's waits for the GPU and cannot be captured.
+    """Return torch's cross-entropy with smoothed labels. (With weights torch's waits for the GPU; a graph cannot.)
 
     logits [N, C], gold [N], IGNORED where there is no text, weights [C]: of n texts that count, with ε = `smoothing`,
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
+import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,9 +17,12 @@ from regard import folder as folders
 from regard.training import checkpoint
 from regard.training.beside import side_by_side
 from regard.training.checkpoint import Progress
-from regard.training.plan import TRIAL, TRIAL_SHARE, Plan, by_clock, by_epochs
+from regard.training.clock import Clock
+from regard.training.interrupts import deferred_interrupt
+from regard.training.pacing import Pacing
+from regard.training.plan import Plan, by_epochs
 from regard.training.precision import Precision, autocast, fast_products
-from regard.training.progress import Reporter
+from regard.training.progress import LOGGED, Reporter
 from regard.training.recording import RecordedUpdate
 from regard.training.task import MakeBatch, Task, Validation
 from regard.training.updating import DivergedError, Update
@@ -29,11 +31,8 @@ AVERAGED = 8
 """the average is taken every so many updates"""
 CHECKED = 10
 """the loss is looked at every so many updates: on a GPU looking means waiting"""
-LEARNED = 0.97
-"""a run that has learned anything has a loss below this share of the first"""
 CHECKPOINT_SECONDS = 110.0
-FINAL_SEARCH = 5
-"""the final scoring by beam search takes about as long as so many validations"""
+ADVICE = "try more data, more epochs or a higher training.learning_rate"
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,14 @@ class Loop:
     ) -> None:
         """`seconds` may pass since it `began`, by `time.monotonic`; None: now."""
         self.task, self.folder, self.machine, self.reporter = task, folder, machine, reporter
-        self._limit = seconds
+        self.clock = Clock(seconds, began)
+        self._pacing = Pacing(task, self.clock, machine.device)
         self.recipe = task.recipe.training
         self.model = task.model.to(machine.device).train()
         self._update = self._updating()
         self.average = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
         self.progress = Progress()
         self._written = time.monotonic()
-        self._started = self._written if began is None else began
         self._whole = True
         """not in the middle of an update"""
         self._stop = False
@@ -73,8 +72,6 @@ class Loop:
         """the next epoch, being made"""
         self._preparing = 0.0
         """an update's share of making the epoch's examples"""
-        self._read: tuple[int, float] | None = None
-        """after which update, and when, the clock was read last; nothing but updates happened since"""
 
     def _updating(self) -> Update | RecordedUpdate:
         device = self.machine.device
@@ -90,7 +87,7 @@ class Loop:
     def resume(self) -> None:
         self.progress = checkpoint.read(self.training_folder, self.model, self.average, self._update.optimizer)
         self.reporter.rewind(self.progress.log_bytes)
-        self._started = time.monotonic() - self.progress.seconds
+        self.clock.began = time.monotonic() - self.progress.seconds
 
     def save(self) -> None:
         self.progress.seconds = self.seconds
@@ -104,18 +101,28 @@ class Loop:
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._started
+        return self.clock.seconds
+
+    @property
+    def _batch_size(self) -> float:
+        """The size of batches as a fraction of the recipe's. A run by the clock begins with the smallest."""
+        plan = self.progress.planned
+        return self._pacing.smallest if plan is None else plan.batch
 
     # The run
 
     def run(self) -> None:
         """To the end of the plan, of the clock or of patience; an interrupted run keeps what it has."""
         progress = self.progress
-        if progress.plan is None and self._limit is None:
+        if progress.plan is None and self.clock.limit is None:
             self._keep_to(by_epochs(self.recipe, self.task.updates()))
         try:
             device = self.machine.device
-            with self._interrupts_wait(), fast_products(self.machine.precision, device), side_by_side(device):
+            with (
+                deferred_interrupt(self._stop_soon),
+                fast_products(self.machine.precision, device),
+                side_by_side(device),
+            ):
                 if progress.update and not progress.ended:
                     self._between_updates()  # what was due when the run was interrupted
                 while not progress.ended:
@@ -130,22 +137,8 @@ class Loop:
         finally:
             self._beside.shutdown(wait=False, cancel_futures=True)
 
-    @contextmanager
-    def _interrupts_wait(self) -> Iterator[None]:
-        """The first Ctrl-C waits for the update to be over, so that nothing is lost; a second one does not."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def note(*_: object) -> None:
-            self._stop = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        before = signal.signal(signal.SIGINT, note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+    def _stop_soon(self) -> None:
+        self._stop = True
 
     def _interrupted(self) -> None:
         self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")
@@ -154,9 +147,10 @@ class Loop:
         self.save()
 
     def _epoch(self) -> None:
-        progress = self.progress
+        progress, size = self.progress, self._batch_size
         began = time.monotonic()
-        batches = self._batches(progress.epoch)
+        with self.clock.beside():
+            batches = self._batches(progress.epoch, size)
         self._preparing = (time.monotonic() - began) / len(batches)
         for make in batches[progress.place :]:
             began = time.monotonic()
@@ -164,16 +158,16 @@ class Loop:
             self._between_updates()
             if self._stop:
                 raise KeyboardInterrupt
-            if progress.ended:
+            if progress.ended or self._batch_size != size:
                 return
 
-    def _batches(self, epoch: int) -> Sequence[MakeBatch]:
+    def _batches(self, epoch: int, size: float) -> Sequence[MakeBatch]:
         """Those of the epoch. On a GPU, which leaves the CPU free, those of the next one are made meanwhile."""
         ahead, self._ahead = self._ahead, None
-        batches = self.task.epoch(epoch) if ahead is None or ahead[0] != epoch else ahead[1].result()
+        batches = self.task.epoch(epoch, size) if ahead is None or ahead[0] != epoch else ahead[1].result()
         plan, last = self.progress.planned, self.progress.update + len(batches) - self.progress.place
         if self.machine.device.type == "cuda" and (plan is None or last < plan.updates):
-            self._ahead = epoch + 1, self._beside.submit(self.task.epoch, epoch + 1)
+            self._ahead = epoch + 1, self._beside.submit(self.task.epoch, epoch + 1, size)
         return batches
 
     def update(self, batch: Any, began: float, last: bool = False) -> None:
@@ -185,13 +179,13 @@ class Loop:
         told = self._update(batch, progress)
         if told.is_cuda and progress.update % CHECKED == 0 and not bool(told.isfinite()):
             raise DivergedError
-        if progress.first_loss is None:
-            progress.first_loss = float(told)
         progress.update += 1
         progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, progress.place + 1)
         self._take_average()
         self._whole = True
         self.reporter.update(progress, plan, told, batch.tokens, time.monotonic() - began, self.seconds)
+        if not told.is_cuda or progress.update % LOGGED == 0:  # when a GPU has been waited for
+            self.clock.tick(progress.update)
 
     def _take_average(self) -> None:
         if self.progress.update % AVERAGED and self.recipe.average:
@@ -206,10 +200,10 @@ class Loop:
     def _between_updates(self) -> None:
         """What is due: the plan, a validation, the end, a checkpoint."""
         progress = self.progress
-        if progress.plan is None and progress.update >= TRIAL and self._tried:
+        if self._pacing.due(progress):
             self._plan_by_clock()
         plan = progress.planned
-        over = self._limit is not None and self.seconds > self._limit
+        over = self._pacing.time_is_up(progress)
         if progress.validated < progress.update and ((plan and progress.update in plan.validations) or over):
             self._validate()
             plan = progress.planned
@@ -220,81 +214,95 @@ class Loop:
         elif over:
             self._end("the time is up")
         elif time.monotonic() - self._written > CHECKPOINT_SECONDS:
-            self.save()
-
-    @property
-    def _tried(self) -> bool:
-        """Have updates been made for long enough to tell how long one takes?"""
-        assert self._limit is not None
-        return self.reporter.seconds_of_updates >= TRIAL_SHARE * self._limit
-
-    @property
-    def _steady(self) -> bool:
-        """Will updates go on as fast as they go now? Not while many of them are still being recorded; but half of the
-        time that there is for updates is enough to find out."""
-        assert self._limit is not None
-        spent = self.reporter.seconds_of_updates
-        late = spent > 0.5 * (self._limit - (self.seconds - spent))
-        return late or not isinstance(self._update, RecordedUpdate) or self._update.steady
+            self._wait()
+            with self.clock.beside():
+                self.save()
 
     def _plan_by_clock(self) -> None:
-        assert self._limit is not None
-        pace, began = self._pace, time.monotonic()
-        self._look(0)
-        self._read_clock(pace, time.monotonic() - began, settled=False)
-
-    @property
-    def _pace(self) -> float:
-        """Seconds an update, with all that goes with it: since the clock was read last, if that was a while ago."""
-        if self._read is not None and self.progress.update - self._read[0] >= TRIAL:
-            return (self.seconds - self._read[1]) / (self.progress.update - self._read[0])
-        return self.reporter.seconds_an_update + self._preparing
-
-    def _read_clock(self, an_update: float, a_validation: float, settled: bool) -> None:
-        """Plan what is left by how long an update and a validation take now."""
-        assert self._limit is not None
-        left = self._limit - self.seconds - FINAL_SEARCH * a_validation
-        self._keep_to(by_clock(self.recipe, left, an_update, a_validation, self.progress.update, settled))
-        self._read = self.progress.update, self.seconds
+        progress, before, final = self.progress, self._batch_size, None
+        if self._pacing.outdated(progress.planned):
+            self._wait()
+            with self.clock.beside(), self._averaged():
+                final = self._rehearse()
+        plan = self._pacing.plan(progress, self._preparing, final)
+        if plan.batch != before:
+            progress.epoch, progress.place = progress.epoch + 1, 0
+            self.clock.forget()
+        self._keep_to(plan)
+        self.clock.was_read()
 
     def _keep_to(self, plan: Plan) -> None:
         self.progress.plan = plan.as_dict()
         self.reporter.planned(plan)
-        self.save()
+        if plan.settled:  # one that follows the clock may as well be made again
+            with self.clock.beside():
+                self.save()
 
     def _validate(self) -> None:
         progress, plan = self.progress, self.progress.planned
-        number = plan.validations.index(progress.update) if plan and progress.update in plan.validations else 0
-        timed = self._limit is not None and self.reporter.seconds_of_updates > 0  # not if it was just resumed
-        pace, began = self._pace if timed else 0.0, time.monotonic()
-        found = self._look(number)
-        took = time.monotonic() - began
-        better = found.score > progress.best
+        self._wait()
+        began = time.monotonic()
+        with self.clock.beside():
+            found, final = self._look(self._pacing.validated(plan))
+            self._note(found)
+            self.save()
+        if plan is not None and not plan.settled:
+            progress.plan = self._pacing.timed(plan, time.monotonic() - began, final).as_dict()
+            if self.clock.measured and progress.update < plan.updates:
+                self._plan_by_clock()
+
+    def _wait(self) -> None:
+        """For what a GPU still has to do, so that its time is not taken for that of what comes next."""
+        if self.machine.device.type == "cuda":
+            torch.cuda.synchronize(self.machine.device)
+            self.clock.tick(self.progress.update)
+
+    def _note(self, found: Validation) -> None:
+        """Keep the model if it is the best so far, and count towards early stopping if nothing got better."""
+        progress, plan = self.progress, self.progress.planned
+        loss = math.inf if found.loss is None else found.loss
+        known, lowest = (math.inf if each is None else each for each in (progress.best_loss, progress.lowest_loss))
+        better = not progress.best_update or (found.score, -loss) > (progress.best, -known)
         if better:
             self.save_model()
             progress.best, progress.best_update, progress.waited = found.score, progress.update, 0
-        elif plan is None or progress.update > plan.updates / 2:
+            progress.best_loss, progress.constant = found.loss, found.constant
+        elif loss >= lowest and (plan is None or progress.update > plan.updates / 2):
             progress.waited += 1
+        progress.lowest_loss = found.loss if loss < lowest else progress.lowest_loss
         progress.validated, progress.seconds = progress.update, self.seconds
+        progress.validations += 1
         self.reporter.validation(progress, found, better)
-        open_ = plan is not None and not plan.settled and progress.update < plan.updates
-        if open_ and timed:
-            self._read_clock(pace, took, settled=self._steady)  # which saves
-        else:
-            self.save()
+        if found.constant and not progress.warned and plan is not None and progress.update < plan.updates:
+            progress.warned = True
+            self.reporter.say(f"nothing is learned yet: {found.constant}; if that stays so, {ADVICE}")
 
-    def _look(self, number: int) -> Validation:
-        with self._averaged(), autocast(self.machine.precision, self.machine.device):
-            return self.task.validate(number, self.machine.device)
+    def _look(self, most: int) -> tuple[Validation, float | None]:
+        """Try the averaged model on `most` sources of dev; by the clock, also measure what the final scoring takes."""
+        machine = self.machine
+        self.reporter.status("validating")
+        with self._averaged():
+            with autocast(machine.precision, machine.device):
+                found = self.task.validate(self.progress.validations, machine.device, most)
+            plan = self.progress.planned
+            final = None if plan is None or plan.settled else self._rehearse()
+        return found, final
+
+    def _rehearse(self) -> float | None:
+        """How long the final scoring takes. Half-way, what a model says is about as long as it will be."""
+        progress, plan = self.progress, self.progress.planned
+        trained = plan is not None and progress.update > plan.updates / 2
+        final = self.task.rehearse(self.machine.device, self.machine.precision, trained)
+        if final is not None and self._pacing.doubtful(plan, final):
+            again = self.task.rehearse(self.machine.device, self.machine.precision, trained)
+            final = final if again is None else min(final, again)
+        return final
 
     def _end(self, why: str) -> None:
         progress = self.progress
         progress.ended, progress.seconds = why, self.seconds
-        if progress.first_loss and self.reporter.loss > LEARNED * progress.first_loss:
-            self.reporter.say(
-                f"nothing is learned: the loss was {progress.first_loss:.2f} at first and is {self.reporter.loss:.2f} "
-                "now; try more epochs or a higher training.learning_rate"
-            )
+        if progress.constant:
+            self.reporter.say(f"nothing is learned: {progress.constant}; {ADVICE}")
         self.reporter.ended(progress)
         self.save()
 

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from regard.models.image import PictureClassifier, PictureOptions
 from regard.training.checkpoint import Progress
+from regard.training.plan import VALIDATED
+from regard.training.precision import Precision
 from regard.training.recipe import Recipe, TrainingRecipe
 from regard.training.task import MakeBatch, Validation
 
@@ -100,10 +102,18 @@ class Picturing:
 
     # Batches
 
+    @property
+    def size(self) -> int:
+        return len(self.train)
+
+    @property
+    def smallest(self) -> float:
+        return 1.0
+
     def updates(self) -> int:
         return -(-len(self.train) // self._size)
 
-    def epoch(self, number: int) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
         drawn = np.random.default_rng([self.seed, number, 2])
         order = torch.from_numpy(drawn.permutation(len(self.train)))
         moved = torch.from_numpy(drawn.integers(-self.shift, self.shift + 1, (len(self.train), 2)))
@@ -128,7 +138,10 @@ class Picturing:
         loss = nn.functional.cross_entropy(logits, batch.classes, label_smoothing=smoothing)
         return loss, loss.detach()
 
-    def validate(self, number: int, device: torch.device) -> Validation:
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        return None
+
+    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
         found = classify(self.model, self.held.pixels, device)
         right = 100 * float((found == self.held.classes).double().mean())
         shown = number % len(self.held)

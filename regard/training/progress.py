@@ -19,6 +19,10 @@ LOGGED = 50
 """updates between two entries of the log"""
 WINDOW = 100
 """updates over which speed and loss are averaged"""
+SHOWN_SECONDS = 0.2
+"""between two updates that the screen is told of, if they are not logged"""
+TOLD_CHANGE = 0.1
+"""by how much the number of planned updates must change for the screen to be told"""
 
 
 class Screen(Protocol):
@@ -29,6 +33,9 @@ class Screen(Protocol):
 
     def advance(self, done: int, total: int | None, text: str) -> None:
         """How far the run is; the last one counts."""
+
+    def status(self, text: str) -> None:
+        """What goes on beside updates, such as reading; the next `advance` takes its place."""
 
     def close(self) -> None:
         """No more of it."""
@@ -43,6 +50,9 @@ class Silent:
     def advance(self, done: int, total: int | None, text: str) -> None:
         pass
 
+    def status(self, text: str) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -55,10 +65,12 @@ class Reporter:
         self._recent: deque[tuple[int, float]] = deque(maxlen=WINDOW)
         self._losses: list[Tensor] = []
         self._loss = 0.0
-        self.seconds_of_updates = 0.0
-        """since this start of the run"""
         self._tokens = 0
-        """since then, too"""
+        """since this start of the run"""
+        self._shown = 0.0
+        """when the screen was told last"""
+        self._planned: Plan | None = None
+        """the plan that the screen was told"""
 
     # The log
 
@@ -88,9 +100,20 @@ class Reporter:
         self.note("said", text=text)
         self._screen.say(text)
 
+    def status(self, text: str) -> None:
+        """Show what goes on now, such as a validation."""
+        self._screen.status(text)
+
     def planned(self, plan: Plan) -> None:
+        """Note a plan; one that follows the clock is shown when it changes much."""
         self.note("plan", **plan.as_dict())
-        self._screen.say(f"plan: {plan.updates:,} updates, {len(plan.validations)} validations")
+        shown = self._planned
+        if shown and shown.batch == plan.batch and abs(plan.updates / shown.updates - 1) < TOLD_CHANGE:
+            return
+        self._planned = plan
+        size = "" if plan.batch == 1 else f", batches of {plan.batch:.0%} of the recipe's size to fit the clock"
+        about = "" if plan.settled else "about "
+        self._screen.say(f"plan: {about}{plan.updates:,} updates, {len(plan.validations)} validations{size}")
 
     @property
     def seconds_an_update(self) -> float:
@@ -109,28 +132,37 @@ class Reporter:
     def update(self, progress: Progress, plan: Plan, loss: Tensor, tokens: int, seconds: float, since: float) -> None:
         self._recent.append((tokens, seconds))
         self._tokens += tokens
-        self.seconds_of_updates += seconds
         self._losses.append(loss)
         if progress.update % LOGGED and progress.update > 3:
+            if time.monotonic() - self._shown >= SHOWN_SECONDS:
+                # On a GPU the loss would have to be waited for: the one of before is shown again.
+                self._show(progress, plan, self._loss if loss.is_cuda else float(loss))
             return
         before = time.monotonic()
         mean = self.loss  # on a GPU it is waited for, and for all updates before
-        waited = time.monotonic() - before
-        self._recent[-1] = tokens, seconds + waited
-        self.seconds_of_updates += waited
-        speed = sum(count for count, _ in self._recent) / max(1e-9, sum(spent for _, spent in self._recent))
+        self._recent[-1] = tokens, seconds + time.monotonic() - before
         self.note(
             "update",
             update=progress.update,
             epoch=progress.epoch,
             loss=round(mean, 4),
             tokens=self._tokens,
-            tokens_per_second=round(speed),
+            tokens_per_second=round(self._speed),
             seconds=round(since, 2),
         )
+        self._show(progress, plan, mean)
+
+    @property
+    def _speed(self) -> float:
+        """Target tokens a second, over the last updates."""
+        return sum(count for count, _ in self._recent) / max(1e-9, sum(spent for _, spent in self._recent))
+
+    def _show(self, progress: Progress, plan: Plan, loss: float) -> None:
+        """Move the bar on the screen."""
+        self._shown = time.monotonic()
         known = plan.updates if progress.plan is not None else None
         left = "" if known is None else f"  {clock((known - progress.update) * self.seconds_an_update)} left"
-        self._screen.advance(progress.update, known, f"loss {mean:.3f}  {speed:,.0f} tokens/s{left}")
+        self._screen.advance(progress.update, known, f"loss {loss:.3f}  {self._speed:,.0f} tokens/s{left}")
 
     def validation(self, progress: Progress, found: Validation, better: bool) -> None:
         self.note(
@@ -140,14 +172,13 @@ class Reporter:
             score=round(found.score, 3),
             best=better,
             loss=round(self.loss, 4),
+            dev_loss=None if found.loss is None else round(found.loss, 4),
             seconds=round(progress.seconds, 2),
             **found.facts,
         )
         mark = "  best so far" if better else ""
         self._screen.say(f"update {progress.update:,}: {found.told}, loss {self.loss:.3f}{mark}")
         self._screen.say(f"    {found.example}")
-        if found.warning:
-            self.say(found.warning)
 
     def ended(self, progress: Progress) -> None:
         self.note(

@@ -5,7 +5,6 @@ A recording is of one shape of batches, so these come in few (text/batches.py, t
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import fields, replace
 from typing import Any, Protocol
 
@@ -18,8 +17,6 @@ from regard.training.updating import Update
 
 MOST = 256
 """recordings that are kept; of other shapes every update is made anew"""
-STEADY = 200
-"""updates by which it is told how fast they are"""
 
 
 class Batch(Protocol):
@@ -38,7 +35,6 @@ class RecordedUpdate:
         self._device = update.device
         self._met: set[tuple[int, ...]] = set()
         self._recordings: dict[tuple[int, ...], _Recording] = {}
-        self._played: deque[bool] = deque(maxlen=STEADY)
         self._recorder = Recorder(self._device)
 
     @property
@@ -48,18 +44,12 @@ class RecordedUpdate:
     def rate(self, rate: float) -> None:
         self._update.rate(rate)
 
-    @property
-    def steady(self) -> bool:
-        """Has nearly everything been played back of late?"""
-        return len(self._played) == STEADY and sum(self._played) > 0.95 * STEADY
-
     def __call__(self, batch: Batch, progress: Progress) -> Tensor:
         with torch.cuda.device(self._device):
             return self._made(batch, progress)
 
     def _made(self, batch: Batch, progress: Progress) -> Tensor:
         recording = self._recordings.get(batch.shape)
-        self._played.append(recording is not None)
         if recording is None and (batch.shape not in self._met or len(self._recordings) == MOST):
             self._met.add(batch.shape)
             return self._computed(batch, progress)

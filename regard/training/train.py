@@ -46,6 +46,9 @@ class Remembered:
     def advance(self, done: int, total: int | None, text: str) -> None:
         self._screen.advance(done, total, text)
 
+    def status(self, text: str) -> None:
+        self._screen.status(text)
+
     def close(self) -> None:
         self._screen.close()
 
@@ -68,6 +71,7 @@ def train(
     device: str | None = None,
     precision: Precision = "auto",
     screen: Screen | None = None,
+    began: float | None = None,
 ) -> Translator | Classifier:
     """Train a translator on sentence pairs, or a classifier on labelled texts, and keep it in the folder `out`.
 
@@ -77,10 +81,11 @@ def train(
     recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: what measured better for
                so many pairs here (transformer on a GPU from 20,000 on, otherwise rnn), for labels classify
     settings   changes single values: {"training.epochs": 5}
-    minutes    plan the run by the clock, set-up and scoring included
+    minutes    plan the run by the clock, set-up and scoring included; they count from the call, or from when it
+               `began` by `time.monotonic`
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     screen = Remembered(screen or Silent())
     folder = Path(out).resolve() if Path(out).is_symlink() else Path(out)
     given = Given(pairs, dev, task, reverse, languages)
@@ -94,9 +99,11 @@ def train(
     check_out(folder, resume, overwrite)
     with locked(folder, screen):
         check_out(folder, resume, overwrite)  # again: another training may just have made or replaced it
+        screen.status("reading")
         data = read_data(given, chosen.training.max_characters, screen)
         if recipe is None and task == "translate":
             chosen = suited(settings, _best(folder if resume else None, data, machine))
+        screen.status("learning the vocabulary")
         work = _task(task, data, chosen, seed, screen)
         if resume:
             _check_same(folder, work.recipe, data, seed)
@@ -109,9 +116,11 @@ def train(
         else:
             for line in screen.said:
                 reporter.note("said", text=line)
+        screen.status("preparing the first epoch")
         loop.run()
+        model = _finish(folder, loop)
         screen.close()
-        return _finish(folder, loop)
+        return model
 
 
 def _task(task: Kind, data: Data, recipe: Recipe, seed: int, screen: Screen) -> Translating | Classifying:
@@ -200,6 +209,7 @@ def _finish(folder: Path, loop: Loop) -> Translator | Classifier:
         folders.write_card(folder, card | {"minutes": minutes, "ended": loop.progress.ended})
     model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
+        loop.reporter.status("scoring dev")
         if isinstance(model, Classifier):
             model.calibrate(loop.task.dev)
             scores: Scores | LabelScores = model.evaluate(loop.task.dev, allow_unknown=True)

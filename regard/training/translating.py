@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from torch import Tensor
 from regard import folder as folders
 from regard.folder import Vocabularies
 from regard.models.building import TranslationModel, build
-from regard.scoring import group
+from regard.scoring import group, score
 from regard.search.hypothesis import Length
 from regard.text.batches import Batch, arrange
 from regard.text.examples import Example, Examples, Variety
@@ -24,13 +25,19 @@ from regard.text.vocabulary import PAD, learn
 from regard.training.checkpoint import Progress
 from regard.training.guide import Guide, guided_loss
 from regard.training.loss import smoothed_loss
-from regard.training.plan import Plan
+from regard.training.plan import VALIDATED, Plan
+from regard.training.precision import Precision
 from regard.training.recipe import Recipe, VocabularyRecipe
 from regard.training.task import MakeBatch, Validation
 from regard.training.validation import Probing, validate
+from regard.translator import Translator
 
-VALIDATED = 1000
-"""at most so many sources of dev are translated at a validation"""
+SMALLEST_BATCH = 16
+"""sentences of a batch that is made smaller to fit the clock"""
+LEAST_REHEARSED, REHEARSED = 16, 64
+"""sources of dev, at least and at most, by which it is measured what the final scoring takes"""
+LOADING = 1.0
+"""seconds it takes to read the model back for the final scoring, and to leave"""
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,14 @@ class Translating:
     """where attention should look, if it is told"""
     skipped: Sequence[str] = ()
     """sentences about pairs with more tokens than the recipe allows"""
+    batch_given: bool = False
+    """whether the size of batches was set, and not chosen from the data"""
 
     @classmethod
     def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Translating:
         """A pure function of what it is given: the same pairs, recipe and seed give the same start."""
         words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
+        given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
         recipe = recipe.fitted(len(train), words, shared_letters(train))
         vocabularies = learn_vocabularies(train, recipe.vocabulary)
         training = recipe.training
@@ -66,12 +76,7 @@ class Translating:
         torch.manual_seed(seed)
         model = build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
-        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped)
-
-    @property
-    def size(self) -> int:
-        """How many pairs it trains on."""
-        return len(self.examples)
+        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, given)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -86,12 +91,20 @@ class Translating:
 
     # Batches
 
-    def updates(self) -> int:
-        return len(arrange(self.examples.plain, *self._batch_size, self.seed, 0))
+    @property
+    def size(self) -> int:
+        return len(self.examples)
 
-    def epoch(self, number: int) -> Sequence[MakeBatch]:
+    @property
+    def smallest(self) -> float:
+        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.updates() / self.size)
+
+    def updates(self) -> int:
+        return len(arrange(self.examples.plain, *self._batch_size(1.0), self.seed, 0))
+
+    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
         examples = self.examples.epoch(number)
-        order = arrange(examples, *self._batch_size, self.seed, number)
+        order = arrange(examples, *self._batch_size(batch), self.seed, number)
         return [partial(self._batch, examples, rows) for rows in order]
 
     def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
@@ -103,12 +116,12 @@ class Translating:
             return batch
         return replace(batch, linked=self.guide.linked(rows, batch, self.recipe.training.guided_later))
 
-    @property
-    def _batch_size(self) -> tuple[int, int]:
-        """(sentences, tokens)"""
+    def _batch_size(self, fraction: float) -> tuple[int, int]:
+        """(sentences, tokens), a fraction of the recipe's"""
         training = self.recipe.training
         assert training.batch_tokens is not None
-        return training.batch_sentences or 10**9, training.batch_tokens
+        sizes = training.batch_sentences or 10**9, training.batch_tokens
+        return max(1, round(fraction * sizes[0])), max(1, round(fraction * sizes[1]))
 
     # Loss
 
@@ -136,10 +149,31 @@ class Translating:
 
     # Dev
 
-    def validate(self, number: int, device: torch.device) -> Validation:
+    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
         sources, references = group(self.dev)
-        probing = Probing(self.model, self.vocabularies, self.limit, sources[:VALIDATED], references[:VALIDATED])
+        probing = Probing(self.model, self.vocabularies, self.limit, sources[:most], references[:most])
         return validate(probing, number, device)
+
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        """Search and score a batch of sources of middling length. On a GPU the first batch is compiled and recorded,
+        which says nothing about the others."""
+        if device.type != "cpu":
+            return None
+        sources, references = group(self.dev)
+        rows = sorted(range(len(sources)), key=lambda row: len(sources[row]))
+        count = min(REHEARSED, max(LEAST_REHEARSED, len(rows) // 8))
+        middle = rows[max(0, len(rows) - count) // 2 :][:count]
+        texts, known = [sources[row] for row in middle], [references[row] for row in middle]
+        translator = Translator(self.model, self.vocabularies, self.recipe, self.facts, device, precision)
+        # A model that still babbles does so up to the limit of length: it will have learned to end.
+        longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in known])))
+        translator.limit = Length(0.0, longest * (1.5 if trained else 1.0) + 1.0)
+        score(texts[:1], known[:1])  # what is imported for it is imported once
+        began = time.monotonic()
+        score(translator.translate(texts), known)
+        took = time.monotonic() - began
+        self.model.train()
+        return LOADING + took * sum(map(len, sources)) / sum(map(len, texts))
 
 
 def _by_reward(log_probability: Tensor, real: Tensor, losses: Tensor, progress: Progress) -> Tensor:

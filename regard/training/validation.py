@@ -14,18 +14,24 @@ from regard.models.building import TranslationModel
 from regard.models.ready import Ready, Stepping
 from regard.search.hypothesis import Hypothesis, Length
 from regard.search.walk import greedy
-from regard.text.batches import by_length, padded
+from regard.text.batches import Batch, arrange, by_length, padded
+from regard.text.examples import Example
 from regard.text.vocabulary import END
 from regard.tracing import Tracer
+from regard.training.loss import smoothed_loss
 from regard.training.task import Validation
 
 BATCH = 256
 PROBES = 4
 PROBE_WORDS = 8
-SAME = (
-    "nothing is learned yet: every source gets the same translation; if that stays so, try more data, more epochs or a "
-    "higher training.learning_rate"
-)
+SAME = "every source gets the same translation"
+UNRELATED = "the translations fit their own sources no better than others"
+LOSS_TOKENS = 4096
+"""tokens of a batch, padding counted, whose loss is taken together"""
+LEAST = 0.001
+"""the lowest score of translations that depend on the source"""
+FAINT = 3.0
+"""below so much chrF++ above chance, the difference between two models is mostly chance itself"""
 
 
 @dataclass(frozen=True)
@@ -44,14 +50,16 @@ def validate(probing: Probing, number: int, device: torch.device) -> Validation:
     probing.model.eval()
     tokens = translate_all(probing.model, probing.vocabularies, probing.limit, probing.sources, device)
     probes = _probes(probing, device)
+    loss = dev_loss(probing, device)
     probing.model.train()
     texts = [probing.vocabularies.target.decode(hypothesis.tokens) for hypothesis in tokens]
-    chrf = scoring.chrf(texts, probing.references)
+    chrf, chance = scoring.chrf_and_chance(texts, probing.references)
     hits = sum(text in options for text, options in zip(texts, probing.references, strict=True))
     exact = 100 * hits / len(texts)
     shown = number % len(texts)
     facts = {
         "chrf": round(chrf, 3),
+        "chance": round(chance, 3),
         "exact": round(exact, 3),
         "source": probing.sources[shown],
         "translation": texts[shown],
@@ -60,7 +68,45 @@ def validate(probing: Probing, number: int, device: torch.device) -> Validation:
     }
     example = f"{probing.sources[shown]}  →  {texts[shown] or '(nothing)'}"
     same = len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens])
-    return Validation(chrf, f"chrF++ {chrf:.1f}, exact {exact:.1f} %", example, facts, SAME if same else "")
+    told = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
+    score = choosing_score(chrf, chance, len(texts), same)
+    constant = SAME if same else UNRELATED if len(texts) > 1 and chrf <= chance else ""
+    return Validation(score, told, example, facts, loss, constant)
+
+
+def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> float:
+    """Return the score that models are chosen by: chrF++ above chance.
+
+    chrF++ alone would choose a model that answers every source with the most frequent pieces over one that has begun to
+    translate. Models that have hardly begun all get the same score: the loss on dev then chooses among them. With a
+    single source there is no chance to compare with.
+    """
+    if sources < 2:
+        return chrf
+    above = chrf - chance
+    return 0.0 if same else above if above >= FAINT else LEAST
+
+
+@torch.no_grad()
+def dev_loss(probing: Probing, device: torch.device) -> float | None:
+    """Return the cross-entropy per token of the first reference of each source, teacher-forced.
+
+    References longer than a translation may become do not count; None if none is left.
+    """
+    sources = probing.vocabularies.source.encode_all(probing.sources)
+    targets = probing.vocabularies.target.encode_all([known[0] for known in probing.references])
+    pairs = [Example(*both) for both in zip(sources, targets, strict=True)]
+    fitting = [pair for pair in pairs if len(pair.target) < probing.limit.cap(len(pair.source) + 1)]
+    total, count = torch.zeros((), dtype=torch.float64), 0
+    for rows in arrange(fitting, BATCH, LOSS_TOKENS, 0, 0) if fitting else []:
+        batch = Batch.of([fitting[row] for row in rows], device)
+        decoded = probing.model(batch.source, batch.lengths, batch.target)
+        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
+        layer = probing.model.output
+        _, losses = smoothed_loss(output, layer.weight, layer.bias, expected, 0.0)
+        total += losses.double().sum().cpu()
+        count += len(losses)
+    return float(total / count) if count else None
 
 
 def _probes(probing: Probing, device: torch.device) -> list[Trace]:

@@ -43,7 +43,25 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
     plan = Plan(100, (50, 100), 7)
-    progress = Progress(3, 1, 2, 41.5, 2, 1, 2, 12.25, plan.as_dict(), 77, 4.5, -3.5, "the time is up")
+    progress = Progress(
+        update=3,
+        epoch=1,
+        place=2,
+        best=41.5,
+        best_update=2,
+        best_loss=3.5,
+        lowest_loss=3.25,
+        constant="all alike",
+        warned=True,
+        waited=1,
+        validated=2,
+        validations=5,
+        seconds=12.25,
+        plan=plan.as_dict(),
+        log_bytes=77,
+        baseline=-3.5,
+        ended="the time is up",
+    )
     model, average, optimizer = run(3)
     checkpoint.write(tmp_path / "training", model, average, optimizer, progress)
     drawn = torch.rand(9)

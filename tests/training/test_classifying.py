@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import regard
+from regard.confusion import score_labels
 from regard.text.documents import IGNORED
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
-from regard.training.classifying import Classifying, smoothed_cross_entropy
+from regard.training.classifying import Classifying, no_better_than_constant, smoothed_cross_entropy
 from regard.training.recipe import from_toml, read_recipe, to_toml
 from tests.training import toy_labels as toy
 
@@ -129,6 +130,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
         def advance(self, done: int, total: int | None, text: str) -> None:
             pass
 
+        def status(self, text: str) -> None:
+            pass
+
         def close(self) -> None:
             pass
 
@@ -149,3 +153,25 @@ def test_the_loss_is_torchs(smoothing: float, weights: torch.Tensor | None) -> N
     right = torch.nn.functional.cross_entropy(logits, gold, weights, ignore_index=IGNORED, label_smoothing=smoothing)
     torch.testing.assert_close(mine, right)
     torch.testing.assert_close(torch.autograd.grad(mine, logits), torch.autograd.grad(right, logits))
+
+
+def test_no_better_than_a_constant_answer() -> None:
+    """An accuracy of 80 % is no false alarm's business, unless 80 % have that label."""
+    expected = ["good"] * 8 + ["bad"] * 2
+
+    def constant(said: list[str]) -> bool:
+        rows = [[0.9, 0.1] if label == "bad" else [0.1, 0.9] for label in said]
+        return no_better_than_constant(score_labels(rows, ["bad", "good"], expected), expected)
+
+    assert constant(["good"] * 10) and constant(["bad"] * 10)
+    assert not constant(expected)
+    assert not constant(["bad"] * 2 + ["good"] * 6 + ["bad"] * 2), "balanced, it finds the rare label"
+
+
+def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
+    given = Classifying.of(PAIRS * 40, PAIRS, read_recipe("classify"), 1)
+    assert 0 < given.smallest < 1
+    small = given.epoch(0, given.smallest)
+    assert len(small) > given.updates() and given.size == len(PAIRS) * 40
+    chosen = read_recipe("classify", {"training.batch_sentences": 24})
+    assert Classifying.of(PAIRS, PAIRS, chosen, 1).smallest == 1

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.training.plan import TRIAL, Plan, by_clock, by_epochs
+from regard.training.plan import Plan, Reading, by_clock, by_epochs
 from regard.training.recipe import TrainingRecipe
 
 RECIPE = TrainingRecipe(
@@ -69,27 +69,43 @@ def test_sampling_begins_after_a_tenth_and_reaches_its_share() -> None:
 
 
 @given(
-    seconds=st.floats(-100, 1e5),
+    left=st.floats(-100, 1e5),
     an_update=st.floats(1e-5, 20),
     a_validation=st.floats(0, 500),
     validations=st.integers(1, 100),
+    done=st.integers(1, 1000),
+    tried=st.integers(0, 1000),
 )
 def test_a_plan_by_the_clock_keeps_within_its_seconds(
-    seconds: float, an_update: float, a_validation: float, validations: int
+    left: float, an_update: float, a_validation: float, validations: int, done: int, tried: int
 ) -> None:
-    """Unless even the updates already done, and one validation, do not fit."""
-    recipe = replace(RECIPE, validations=validations)
-    plan = by_clock(recipe, seconds, an_update, a_validation)
-    assert plan.validations[-1] == plan.updates >= TRIAL
-    assert list(plan.validations) == sorted(set(plan.validations))
-    assert len(plan.validations) <= max(1, validations)
-    planned = plan.updates * an_update + len(plan.validations) * a_validation
-    assert planned <= seconds or plan.updates == TRIAL
-    # Validations take a fifth at most, unless it is the one that must be.
-    assert len(plan.validations) == 1 or len(plan.validations) * a_validation <= 0.2 * seconds
+    """Unless even one update and one validation do not fit."""
+    recipe, tried = replace(RECIPE, validations=validations), min(tried, done)
+    plan = by_clock(recipe, Reading(1e5, left, an_update, a_validation, done, tried))
+    assert plan.validations[-1] == plan.updates > done
+    assert list(plan.validations) == sorted(set(plan.validations)) and plan.validations[0] >= done
+    assert plan.validations[0] > tried and len(plan.validations) <= validations + 1
+    planned = (plan.updates - done) * an_update + len(plan.validations) * a_validation
+    assert planned <= left * 1.001 + 0.001 or plan.updates == done + 1
+    # Validations take their part at most, unless it is the one that must be.
+    since = (done - tried) * an_update
+    assert len(plan.validations) == 1 or (len(plan.validations) - 1) * a_validation <= 0.2 * (left + since)
+    assert Plan.from_dict(plan.as_dict()) == plan
 
 
 def test_a_plan_by_the_clock_uses_its_seconds() -> None:
-    plan = by_clock(RECIPE, 100.0, 0.01, 0.5)
-    assert 90 < plan.updates * 0.01 + len(plan.validations) * 0.5 <= 100
-    assert len(plan.validations) == 5
+    plan = by_clock(RECIPE, Reading(110.0, 100.0, 0.01, 0.5, 24, 0))
+    assert 98 < (plan.updates - 24) * 0.01 + len(plan.validations) * 0.5 <= 100
+    assert len(plan.validations) == 5 and not plan.settled
+
+
+def test_it_is_settled_towards_the_end_and_not_before_a_validation() -> None:
+    assert by_clock(RECIPE, Reading(100.0, 9.0, 0.01, 0.5, 9000, 8000)).settled
+    assert not by_clock(RECIPE, Reading(100.0, 11.0, 0.01, 0.5, 9000, 8000)).settled
+    assert not by_clock(RECIPE, Reading(100.0, 9.0, 0.01, 0.5, 9000, 0)).settled
+
+
+def test_a_smaller_batch_may_have_a_lower_learning_rate() -> None:
+    plan = Plan.of(100, RECIPE)
+    rates = [each.learning_rate(50, RECIPE) for each in (plan, replace(plan, rate=0.5))]
+    assert rates[1] == pytest.approx(rates[0] / 2)

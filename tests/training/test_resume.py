@@ -148,11 +148,11 @@ def test_reinforce_goes_on_with_its_baseline(tmp_path: Path) -> None:
 
 def test_a_run_by_the_clock_goes_on_within_its_plan(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "m", minutes=0.1, screen=toy.Watcher(interrupt_at=30))
+        run(tmp_path / "m", minutes=0.1, screen=toy.Watcher(interrupt_at=9))
     plans = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan"]
     run(tmp_path / "m", minutes=0.1, resume=True)
     now = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan"]
-    assert now[: len(plans)] == plans and len(now) <= 2 and now[-1]["settled"] == (len(now) == 2)
+    assert now[: len(plans)] == plans and [plan["settled"] for plan in now].count(True) <= 1
     assert toy.end(tmp_path / "m")["update"] <= now[-1]["updates"]
 
 

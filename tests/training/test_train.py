@@ -356,7 +356,8 @@ def test_a_run_that_learns_does_not_say_so(tmp_path: Path) -> None:
     small(tmp_path / "m", screen=screen, settings={"training.learning_rate": 0.02, "training.epochs": 10})
     assert "best so far" in screen.text
     validations = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "validation"]
-    assert validations[-1]["chrf"] > validations[0]["chrf"] or not validations[-1]["best"]
+    assert validations[-1]["dev_loss"] < validations[0]["dev_loss"]
+    assert "nothing is learned:" not in screen.text
 
 
 def test_a_run_by_the_clock_keeps_to_its_time(tmp_path: Path) -> None:
@@ -365,10 +366,9 @@ def test_a_run_by_the_clock_keeps_to_its_time(tmp_path: Path) -> None:
     small(tmp_path / "m", minutes=minutes)
     assert 0.5 * minutes * 60 < time.monotonic() - began < 1.3 * minutes * 60 + 1
     usable(tmp_path / "m")
-    entries = toy.log(tmp_path / "m")
-    first, settled = (entry for entry in entries if entry["kind"] == "plan")
-    assert not first["settled"] and settled["settled"]
-    assert settled["updates"] > 24 and toy.end(tmp_path / "m")["best_update"] > 0
+    plans = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "plan"]
+    assert not plans[0]["settled"] and plans[-1]["updates"] > 24
+    assert toy.end(tmp_path / "m")["best_update"] > 0
 
 
 def test_no_time_at_all_still_leaves_a_model(tmp_path: Path) -> None:

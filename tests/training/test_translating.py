@@ -64,3 +64,22 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not task("transformer", **{key: value}).recorded(cuda)
     guided = task("rnn", **{"training.guided_attention": 0.1})
     assert not guided.recorded(cuda) and replace(guided, guide=None).recorded(cuda)
+
+
+def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
+    many = [Pair(source, target, line) for line, (source, target) in enumerate(TEXTS * 1000, 1)]
+    given = Translating.of(many, PAIRS, read_recipe("transformer"), 1)
+    small = given.epoch(0, given.smallest)
+    sentences = given.size / len(small)
+    assert 12 < sentences < 20 and len(given.epoch(0)) < len(small) / 3
+    met = sorted(row for make in small for row in make.args[1])  # type: ignore[attr-defined]
+    assert met == list(range(5000)), "an epoch is one, whatever the size of its batches"
+    assert task("rnn", **{"training.batch_tokens": 999}).smallest == 1
+
+
+def test_a_rehearsal_says_what_the_final_scoring_takes() -> None:
+    given = task("rnn")
+    seconds = given.rehearse(torch.device("cpu"), "fp32", trained=True)
+    assert seconds is not None and 1 < seconds < 30
+    assert given.model.training
+    assert given.rehearse(torch.device("cuda"), "fp32", trained=True) is None

@@ -72,6 +72,7 @@ class Watcher:
 
     def __init__(self, interrupt_at: int | None = None, interrupt_on: str | None = None) -> None:
         self.said: list[str] = []
+        self.statuses: list[str] = []
         self.advanced = 0
         self._at, self._on = interrupt_at, interrupt_on
 
@@ -89,6 +90,9 @@ class Watcher:
         self.advanced += 1
         if self.advanced == self._at:
             raise KeyboardInterrupt
+
+    def status(self, text: str) -> None:
+        self.statuses.append(text)
 
     def close(self) -> None:
         pass
