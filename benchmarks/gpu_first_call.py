@@ -2,9 +2,9 @@
 
     python benchmarks/gpu_first_call.py [--count 100] [--processes 4] [--seed 1]
 
-Combinations of score, pattern, normalizer, dtype, features, lengths and precision are drawn. Each runs in a fresh process,
-with an empty Triton cache. The clock starts when everything is imported and the tensors lie on the GPU, and stops when the
-gradients are there. The bars: all within 6 s, 80 % within 2 s.
+Combinations of score, pattern, normalizer, dtype, features, lengths and precision are drawn. Each runs in a fresh
+process with an empty Triton cache. The clock starts when everything is imported and the tensors lie on the GPU, and
+stops when the gradients are there. The bars: all within 6 s, 80 % within 2 s.
 """
 
 from __future__ import annotations
