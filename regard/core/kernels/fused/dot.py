@@ -18,10 +18,11 @@ from regard.core.kept import kept
 from regard.core.kernels.flat import Flat
 from regard.core.kernels.fused import dot_device as device
 from regard.core.kernels.fused.arrangement import Arrangement, arrangements_of, merged
-from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of, power
+from regard.core.kernels.fused.blocks import Blocks, Lists, blocks_of
 from regard.core.kernels.fused.delta import delta_of
 from regard.core.kernels.fused.device import compile_ahead, launch, on, shared_memory
 from regard.core.kernels.fused.jobs import Jobs, jobs_of
+from regard.core.kernels.fused.tile_size import stages, tile_width, warps
 from regard.core.kernels.tile_attention import refuse_second_order
 from regard.core.patterns import Pattern
 
@@ -29,10 +30,6 @@ HEIGHT, WIDTH = 64, 64
 """of a block"""
 MOST_FEATURES = 128
 LOG2 = math.log2(math.e)
-RESERVED = 3072
-"""bytes of shared memory for what is not a tile"""
-STAGES = 3
-"""of the pipeline that loads blocks while others are computed"""
 
 
 @dataclass(frozen=True)
@@ -210,9 +207,19 @@ class _Term:
             apart, back = (self._heavy, back.of(rows)), back.without(rows)
             by_query = self._light.query_gradient(back)
             by_query[:, rows] = self._heavy.query_gradient(apart[1])
-        by_key, by_value = self._light.key_gradient(back, apart)
+        by_key, by_value = self._key_gradient(back, apart)
         arranged = self._arranged
         return arranged.as_queries(by_query), arranged.as_keys(by_key), arranged.as_keys(by_value)
+
+    def _key_gradient(self, back: _Back, apart: tuple[_Problem, _Back] | None) -> tuple[Tensor, Tensor]:
+        """(∂k, ∂value) of the light queries and of those that stand apart: by one kernel, or, where that would take
+        long to compile, one after the other by the same smaller one"""
+        if apart is None or not self._light.one_loop:
+            return self._light.key_gradient(back, apart)
+        heavy, heavy_back = apart
+        results = self._light.key_gradient(back), heavy.key_gradient(heavy_back)
+        by_key, by_value = (light.add_(more) for light, more in zip(*results, strict=True))
+        return by_key, by_value
 
 
 @dataclass(frozen=True)
@@ -379,35 +386,20 @@ class _Problem:
             "WIDTH": WIDTH,
             "FEATURES": tile_width(self.features),
             "VALUES": tile_width(self.values),
-            "ONE_LOOP": one_loop(self.settings, self.value.dtype),
+            "ONE_LOOP": self.one_loop,
             "PRECISION": self.settings.precision,
             "num_stages": self._stages,
+            "num_warps": warps(self.value.dtype, self.features, self.values),
         }
+
+    @property
+    def one_loop(self) -> bool:
+        return one_loop(self.settings, self.value.dtype)
 
     @property
     def _stages(self) -> int:
         precision, where = self.settings.precision, self.query.device
         return stages(self.value.dtype, self.features, self.values, precision, shared_memory(where))
-
-
-def tile_width(features: int) -> int:
-    """Return the width of a tile that holds so many features: a power of two, and at least 32, because of narrower
-    ones Triton 3.6 reads beyond the shared memory in products of 16-bit numbers."""
-    return max(32, power(features))
-
-
-def stages(dtype: torch.dtype, features: int, values: int, precision: str, available: int) -> int:
-    """Return how many stages fit into the shared memory, in bytes, of a multiprocessor; 0: not even one does.
-
-    Most tiles are held by the gradient of the keys. Of what several stages hold, 3 is no more than 2.
-    """
-    exact = dtype is torch.float32 and precision != "tf32"  # two parts of each number are held
-    several, one = (8, 6) if exact else (6, 6 if dtype is torch.float32 else 4)
-    tile = HEIGHT * (tile_width(features) + tile_width(values)) // 2 * dtype.itemsize
-    for count, tiles in ((STAGES, several), (1, one)):
-        if tiles * tile + RESERVED <= available:
-            return count
-    return 0
 
 
 def one_loop(settings: Settings, dtype: torch.dtype) -> bool:

@@ -11,6 +11,7 @@ import torch
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.fused.arrangement import arrangements_of, merged
 from regard.core.kernels.fused.device import shared_memory
+from regard.core.kernels.fused.tile_size import stages
 from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.sdpa import sdpa
@@ -176,7 +177,7 @@ def _not_softmax(request: Request) -> str | None:
 
 def _not_products(request: Request) -> str | None:
     """Why no kernel for products of queries and keys can serve the request."""
-    from regard.core.kernels.fused.dot import MOST_FEATURES, stages
+    from regard.core.kernels.fused.dot import MOST_FEATURES
 
     if not isinstance(request.terms, Bilinear):
         return f"{request.score.title} is not a product of query and key"

@@ -80,28 +80,6 @@ def test_masks_of_both_parts_have_one_form() -> None:
     assert heavy is not None and light.intervals and heavy.intervals
 
 
-H200, RTX_4090 = 232_448, 101_376
-
-
-@pytest.mark.parametrize(
-    ("dtype", "features", "precision", "available", "count"),
-    [
-        (torch.float32, 128, "tf32x3", H200, 1),
-        (torch.float32, 80, "tf32x3", H200, 1),  # as 128
-        (torch.float32, 128, "tf32", H200, 3),
-        (torch.float32, 64, "tf32x3", H200, 3),
-        (torch.bfloat16, 128, "tf32x3", H200, 3),
-        (torch.float32, 64, "tf32x3", RTX_4090, 1),
-        (torch.float32, 128, "tf32", RTX_4090, 0),
-    ],
-)
-def test_as_many_stages_as_fit_into_shared_memory(
-    dtype: torch.dtype, features: int, precision: str, available: int, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dot, "HEIGHT", 64)
-    assert dot.stages(dtype, features, features, precision, available) == count
-
-
 def test_heavy_rows_and_long_lists_are_there() -> None:
     parts = dot.parts_of(parse("window(9) | global(0, 70)"), 150, 150, 0, torch.device("cpu"))
     assert len(parts) == 2 and parts[1].rows is not None and parts[1].rows.tolist() == [0, 70]
