@@ -1,17 +1,42 @@
 """`python -m regard` is `regard`."""
 
+import signal
 import sys
+from types import FrameType
+
+INTERRUPTED = 130
+"""the exit code after Ctrl-C: 128 and the number of the signal"""
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C is no reason for a traceback, even while it is still being imported."""
+    """Run the command line. Ctrl-C is no reason for a traceback, even while modules are still being imported."""
+    interrupts = _Interrupts()
     try:
         from regard.cli import main as run
 
         run()
-    except KeyboardInterrupt:
+    except SystemExit as end:
+        if not interrupts.came or not end.code:
+            raise
+        sys.exit(INTERRUPTED)
+    except BaseException:  # inside of an extension's import an interrupt may become any error
+        if not interrupts.came:
+            raise
         print("regard: interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+
+
+class _Interrupts:
+    """Remembers whether Ctrl-C came, unless whoever started the process has it ignored."""
+
+    def __init__(self) -> None:
+        self.came = False
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

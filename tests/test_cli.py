@@ -238,6 +238,20 @@ def test_control_c_before_training_begins_leaves_nothing(during: str, tmp_path: 
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.tsv"]
 
 
+def test_an_interrupt_that_an_import_turns_into_another_error_is_still_one() -> None:
+    """As extension modules do."""
+    script = (
+        "import os, signal, sys, types, regard.__main__ as entry\n"
+        "def run():\n"
+        "    try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt: raise ImportError('initialization failed') from None\n"
+        "sys.modules['regard.cli'] = types.SimpleNamespace(main=run)\n"
+        "entry.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "regard: interrupted\n")
+
+
 @pytest.mark.parametrize("command", ["translate", "evaluate", "align"])
 def test_a_model_without_validated_weights_is_refused(
     command: str, files: Path, tmp_path: Path, inside: Inside
