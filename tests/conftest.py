@@ -13,7 +13,6 @@ import pytest
 import torch
 from hypothesis import settings
 
-collect_ignore = [] if "REGARD_TEST_GPU" in os.environ else ["gpu"]
 torch.set_num_threads(1)
 settings.register_profile("searching", deadline=None, derandomize=False)
 settings.register_profile("steady", deadline=None, derandomize=True)

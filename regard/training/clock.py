@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-ENOUGH = 500
-"""updates for which batches are made smaller, if that is what it takes: with fewer a model hardly learns"""
+ENOUGH = 1200
+"""updates for which batches are made smaller, if that is what it takes: fewer of larger batches taught models less"""
 FIXED = 0.4
 """the fraction of a small batch's time that a larger one does not add to"""
 WINDOW = 0.1
