@@ -21,6 +21,7 @@ from regard.commands.screen import complain
 from regard.commands.streams import abandon_output, flush_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
+from regard.interrupts import INTERRUPTS
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 """exit codes: 128 and the number of the signal, as of programs that the signal ends"""
@@ -95,10 +96,13 @@ def _run(arguments: list[str]) -> int:
         complain(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
+        if INTERRUPTS.came:  # which is what became this error
+            complain("interrupted")
+            return INTERRUPTED
         complain(describe(error))
         return 2
     except RuntimeError as error:
-        if not is_out_of_memory(error):
+        if INTERRUPTS.came or not is_out_of_memory(error):
             raise
         complain(f"out of memory: {error}")
         return 2
