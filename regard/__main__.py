@@ -17,12 +17,9 @@ def main() -> None:
             import torch  # noqa: F401
         INTERRUPTS.may_end_at_once = False
         run()
-    except Exception:
+    except (Exception, KeyboardInterrupt):
         if not INTERRUPTS.came:
             raise
-        print("regard: interrupted", file=sys.stderr)
-        sys.exit(EXIT_CODE)
-    except KeyboardInterrupt:
         print("regard: interrupted", file=sys.stderr)
         sys.exit(EXIT_CODE)
 

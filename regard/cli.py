@@ -21,10 +21,10 @@ from regard.commands.screen import complain
 from regard.commands.streams import abandon_output, flush_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
-from regard.interrupts import INTERRUPTS
+from regard.interrupts import EXIT_CODE, INTERRUPTS
 
-INTERRUPTED, BROKEN_PIPE = 130, 141
-"""exit codes: 128 and the number of the signal, as of programs that the signal ends"""
+BROKEN_PIPE = 141
+"""the exit code: 128 and the number of the signal, as of programs that the signal ends"""
 
 app = typer.Typer(
     name="regard",
@@ -91,14 +91,14 @@ def _run(arguments: list[str]) -> int:
         return end.exit_code
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
-        return INTERRUPTED
+        return EXIT_CODE
     except UsageError as error:
         complain(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
         if INTERRUPTS.came:  # which is what became this error
             complain("interrupted")
-            return INTERRUPTED
+            return EXIT_CODE
         complain(describe(error))
         return 2
     except RuntimeError as error:

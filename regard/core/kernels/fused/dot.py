@@ -69,7 +69,7 @@ def prepare(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> No
     """Compile all kernels of a combination that is new, those of its backward pass too if it will have one."""
     trains = torch.is_grad_enabled() and any(states.requires_grad for states in (query, key, value))
     kinds = settings.visible is None, settings.noise is None, settings.precision, trains
-    widths = query.shape[-1], value.shape[-1], query.shape[1] == 0
+    widths = query.shape[-1], value.shape[-1], query.shape[1] == 0  # an empty problem launches nothing
     compile_ahead(
         ("dot", settings.pattern, query.dtype, *widths, *kinds),
         query.device,
