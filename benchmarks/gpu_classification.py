@@ -1,21 +1,24 @@
 """The default classifier trained on a GPU beside the CPU: accuracy on dev and seconds, set by set.
 
-    python3 benchmarks/gpu_classification.py --data FOLDER [--sets trec sst2] [--seeds 3] [--threads 2]
+    python3 benchmarks/gpu_classification.py --data FOLDER [--sets trec sst2] [--seeds 3] [--threads 2] [--at-a-time 1]
 
 A set is a folder with train.tsv and dev.tsv. Each training is one call of `regard.train(..., task="classify")` with the
 default recipe and dev given, from reading the files to the scored model. Seconds are of that whole call. Before the
 runs of a device are timed, one of one epoch warms it up: that loads CUDA and compiles kernels, and its seconds are
-printed, too. The bar: means within one binomial standard error of each other, the GPU in at most half the time.
+printed, too. On a CPU of many cores, --at-a-time runs as many of the CPU's seeds beside each other. The bar: means
+within one binomial standard error of each other, the GPU in at most half the time.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
 import os
 import statistics
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +45,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["trec", "sst2"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of every run")
+    parser.add_argument("--at-a-time", type=int, default=1, help="trainings on the CPU beside each other")
     parser.add_argument("--devices", nargs="+", default=["cuda", "cpu"], choices=["cuda", "cpu"])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe")
     options = parser.parse_args()
@@ -69,7 +73,13 @@ def measured(folder: Path, device: str, options: argparse.Namespace) -> Runs:
     """Train once to warm up, then once for each seed."""
     settings = dict(each.split("=", 1) for each in options.set)
     _, warm_up = trained(folder, device, 1, options.threads, settings | {"training.epochs": "1"})
-    runs = [trained(folder, device, seed, options.threads, settings) for seed in range(1, options.seeds + 1)]
+    seeds = range(1, options.seeds + 1)
+    calls = [(folder, device, seed, options.threads, settings) for seed in seeds]
+    if device == "cpu" and options.at_a_time > 1:
+        with ProcessPoolExecutor(options.at_a_time, multiprocessing.get_context("spawn")) as pool:
+            runs = list(pool.map(trained, *zip(*calls, strict=True)))
+    else:
+        runs = [trained(*call) for call in calls]
     scores, seconds = zip(*runs, strict=True)
     return Runs([each["accuracy"] for each in scores], list(seconds), scores[0]["texts"], warm_up)
 

@@ -1,16 +1,20 @@
 """`python -m tests.gpu [PART …]`: the tests that need a GPU, part by part; `make test-gpu` runs all of them.
 
 It uses the interpreter that runs it and installs nothing: torch with CUDA, Triton, pytest, hypothesis, and what the
-package itself depends on must be there. Each part takes at most 9 minutes.
+package itself depends on must be there. Each part takes at most 9 minutes: those of drawn cases, which mostly compile
+kernels, are spread over several processes.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PARTS = {
@@ -23,6 +27,9 @@ PARTS = {
     "translators": ["test_translators.py"],
     "classifiers": ["test_classifiers.py"],
 }
+DRAWN = ("dot", "additive", "hard", "torch", "anywhere")
+PROCESSES = min(8, os.cpu_count() or 1)
+"""of a part of drawn cases"""
 NEEDED = ("pytest", "hypothesis", "triton", "typer", "sacrebleu", "regex")
 
 
@@ -47,14 +54,33 @@ def main(names: list[str]) -> int:
 
 
 def _passes(name: str) -> bool:
-    """Run one part in a process of its own."""
-    file, *options = PARTS[name]
-    path = Path(__file__).with_name(file)
+    """Run one part, in one process or several."""
     began = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", str(path), *options]
-    code = subprocess.run(command, env={**os.environ, "REGARD_TEST_GPU": "1"}, check=False).returncode
-    print(f"{name}: {'passed' if code == 0 else 'FAILED'} in {time.monotonic() - began:.0f} s", flush=True)
-    return code == 0
+    count = PROCESSES if name in DRAWN else 1
+    with ThreadPoolExecutor(count) as pool:
+        done = list(pool.map(lambda index: _run(name, index, count), range(count)))
+    failed = [each for each in done if each.returncode]
+    for each in failed:
+        print(each.stdout, flush=True)
+    tests = Counter[str]()
+    for each in done:
+        for number, outcome in re.findall(r"(\d+) (passed|failed|errors?)", (each.stdout.splitlines() or [""])[-1]):
+            tests[outcome] += int(number)
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in tests.items())
+    print(f"{name}: {'FAILED' if failed else 'ok'}: {counts} in {time.monotonic() - began:.0f} s", flush=True)
+    return not failed
+
+
+def _run(name: str, index: int, count: int) -> subprocess.CompletedProcess[str]:
+    """Run the part's drawn cases index, index + count, index + 2·count, …"""
+    file, *options = PARTS[name]
+    share = {"REGARD_TEST_FIRST": str(index), "REGARD_TEST_STEP": str(count)}
+    environment = {**os.environ, "REGARD_TEST_GPU": "1", **share}
+    command = [sys.executable, "-m", "pytest", "--tb=short", "-p", "no:cacheprovider", *options]
+    path = Path(__file__).with_name(file)
+    return subprocess.run(
+        [*command, str(path)], env=environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def test_a_memory_read_step_by_step(score: str, dtype: torch.dtype) -> None:
     width = case.request.query.shape[-1]
     attend = Attention(made, normalizer=Softmax())
     key, value = (torch.randn(3, 20, width, device=CUDA, dtype=dtype, requires_grad=True) for _ in range(2))
-    queries = torch.randn(3, 5, width, device=CUDA, dtype=dtype)
+    queries = torch.randn(3, 5, width, device=CUDA, dtype=dtype) / width**0.5  # energies around 1
     memory = attend.remember(key, value, lengths=[20, 7, 0])
     steps = torch.cat([memory.read(queries[:, t : t + 1]).context for t in range(5)], 1)
     whole = regard.attention(queries, key, value, score=made, lengths=[20, 7, 0]).context
@@ -73,6 +73,5 @@ def test_several_heads_as_on_the_cpu(pattern: str, dtype: torch.dtype) -> None:
 def test_a_second_gradient_is_refused_in_a_sentence() -> None:
     states = torch.randn(2, 300, 64, device=CUDA, requires_grad=True)
     out = regard.attention(states, states, states, pattern="window(8)").context
-    (gradient,) = torch.autograd.grad(out.sum(), states, create_graph=True)
-    with pytest.raises((RuntimeError, NotImplementedError), match=r"second|twice|order"):
-        torch.autograd.grad(gradient.sum(), states)
+    with pytest.raises(RuntimeError, match="gives no gradient of a gradient"):
+        torch.autograd.grad(out.sum(), states, create_graph=True)

@@ -44,7 +44,7 @@ class HardChoice:
             soft, _ = solve(request, hard.surrogate, request.value.detach(), gumbel=hard.sample, regroup=regroup)
         _, lse = solve(request, Softmax(), request.value[..., :1].detach(), regroup=regroup)
         assert lse is not None
-        return answer(chosen, _chosen_of(request, request.value, chosen), _energy_at(request, chosen), soft, lse)
+        return answer(chosen, chosen_of(request, request.value, chosen), _energy_at(request, chosen), soft, lse)
 
 
 def answer(chosen: Tensor, context: Tensor, energy: Tensor, soft: Tensor | None, lse: Tensor) -> Result:
@@ -70,7 +70,7 @@ class _Through(torch.autograd.Function):
         return gradient, gradient
 
 
-def _chosen_of(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
+def chosen_of(request: Request, states: Tensor, chosen: Tensor) -> Tensor:
     """As `at`, of states whose leading dims broadcast to the request's."""
     return at(states.expand(*request.leading, *states.shape[-2:]), chosen)
 
@@ -89,7 +89,7 @@ def _energy_at(request: Request, chosen: Tensor) -> Tensor:
     """The energy, with bias, of each query with its chosen key: [..., T]."""
     terms = request.terms
     assert terms is not None
-    key = _chosen_of(request, terms.key, chosen)
+    key = chosen_of(request, terms.key, chosen)
     if isinstance(terms, Bilinear):
         energy = (wide(terms.query) * wide(key)).sum(-1) * terms.scale
     else:

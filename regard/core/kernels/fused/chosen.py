@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.core.kernels.fused import chosen_device as device
 from regard.core.kernels.fused.blocks import power
-from regard.core.kernels.fused.device import launch, on
+from regard.core.kernels.fused.device import compile_ahead, launch, on
 from regard.core.kernels.hard import at
 from regard.core.kernels.tile_attention import refuse_second_order
 
@@ -28,19 +28,30 @@ def take(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float
     return found
 
 
+def prepare(query: Tensor, key: Tensor, value: Tensor, scale: float, trains_energy: bool) -> None:
+    """Compile the kernels of a combination that is new. What flows back is the gradient of the context, and with
+    `trains_energy` that of the energy too."""
+    trains = torch.is_grad_enabled() and value.requires_grad
+    widths = key.shape[-1], value.shape[-1]
+
+    def run() -> None:
+        q, k, v = (x[:1].contiguous() for x in (query, key, value))
+        chosen = torch.zeros(q.shape[:2], dtype=torch.int64, device=q.device)
+        context, energy = _take(q, k, v, chosen, scale)
+        if trains:
+            _give_back(q, k, v, chosen, context, energy if trains_energy else None, scale)
+
+    combination = ("chosen", query.dtype, value.dtype, *widths, trains, trains_energy)
+    compile_ahead(combination, query.device, run)
+
+
 class _Taken(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float
     ) -> tuple[Tensor, Tensor]:
         query, key, value, chosen = (x.contiguous() for x in (query, key, value, chosen))
-        context = value.new_empty(*chosen.shape, value.shape[-1])
-        energy = query.new_empty(chosen.shape, dtype=torch.float32)
-        if chosen.numel():
-            launch(
-                device.take, _grid(chosen), query, key, value, chosen, context, energy,
-                *_sizes(chosen, key, value), scale, **_options(key, value),
-            )  # fmt: skip
+        context, energy = _take(query, key, value, chosen, scale)
         ctx.scale = scale
         ctx.save_for_backward(query, key, value, chosen)
         ctx.set_materialize_grads(False)
@@ -54,19 +65,43 @@ class _Taken(torch.autograd.Function):
             slopes = None
         if not ctx.needs_input_grad[2]:
             gradient = None
-        by_query = torch.empty_like(query) if slopes is not None else None
-        by_key = torch.zeros_like(key, dtype=torch.float32) if slopes is not None else None
-        by_value = torch.zeros_like(value, dtype=torch.float32) if gradient is not None else None
-        if chosen.numel():
-            given = (chosen if x is None else x.contiguous() for x in (gradient, slopes))
-            into = (chosen if x is None else x for x in (by_query, by_key, by_value))  # anything, where it is not asked
-            launch(
-                device.give_back, _grid(chosen), query, key, chosen, *given, *into, *_sizes(chosen, key, value),
-                ctx.scale,
-                ENERGY=slopes is not None, CONTEXT=gradient is not None, **_options(key, value),
-            )  # fmt: skip
-        found = zip((by_query, by_key, by_value), (query, key, value), strict=True)
-        return *(None if x is None else x.to(states.dtype) for x, states in found), None, None
+        found = _give_back(query, key, value, chosen, gradient, slopes, ctx.scale)
+        pairs = zip(found, (query, key, value), strict=True)
+        return *(None if x is None else x.to(states.dtype) for x, states in pairs), None, None
+
+
+def _take(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    context = value.new_empty(*chosen.shape, value.shape[-1])
+    energy = query.new_empty(chosen.shape, dtype=torch.float32)
+    if chosen.numel():
+        launch(
+            device.take, _grid(chosen), query, key, value, chosen, context, energy,
+            *_sizes(chosen, key, value), scale, **_options(key, value),
+        )  # fmt: skip
+    return context, energy
+
+
+def _give_back(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    chosen: Tensor,
+    gradient: Tensor | None,
+    slopes: Tensor | None,
+    scale: float,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """∂context [G, T, F], ∂energy [G, T] → (∂query, ∂key, ∂value); None for what nothing flows back to"""
+    by_query = torch.empty_like(query) if slopes is not None else None
+    by_key = torch.zeros_like(key, dtype=torch.float32) if slopes is not None else None
+    by_value = torch.zeros_like(value, dtype=torch.float32) if gradient is not None else None
+    if chosen.numel():
+        given = (chosen if x is None else x.contiguous() for x in (gradient, slopes))
+        into = (chosen if x is None else x for x in (by_query, by_key, by_value))  # anything, where it is not asked
+        launch(
+            device.give_back, _grid(chosen), query, key, chosen, *given, *into, *_sizes(chosen, key, value), scale,
+            ENERGY=slopes is not None, CONTEXT=gradient is not None, **_options(key, value),
+        )  # fmt: skip
+    return by_query, by_key, by_value
 
 
 def _grid(chosen: Tensor) -> tuple[int]:

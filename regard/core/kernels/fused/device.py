@@ -2,7 +2,8 @@
 
 Triton compiles a kernel when it is first launched, for seconds, one behind the other. So when a combination is met for
 the first time, all kernels that it needs, forward and backward, are compiled at once on other threads (Triton releases
-the GIL for most of it), and a launch waits for its own alone.
+the GIL for most of it), and a launch waits for its own alone. What Triton does once in a process before it compiles
+anything, half a second, begins on other threads when the first fused kernel is chosen (`start_triton`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any
@@ -38,6 +39,13 @@ def shared_memory(device: torch.device) -> int:
     return int(getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", LEAST_SHARED))
 
 
+def start_triton(device: torch.device) -> None:
+    """Begin on other threads what Triton does once before its first compilation: it builds its driver, and computes a
+    hash of itself, which is part of every key in its cache."""
+    if device.type == "cuda" and not records():
+        _COMPILER.start(device)
+
+
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
     """Launch a Triton kernel; inside of `compile_ahead` only compile it, on another thread."""
     if _COMPILER.only_compiles:
@@ -63,6 +71,7 @@ class _Compiler:
         self._pool: ThreadPoolExecutor | None = None
         self._pending: dict[Any, list[Future[None]]] = {}
         self._met: set[Hashable] = set()
+        self._started: list[Future[None]] = []
         self._thread = threading.local()
         self._lock = threading.Lock()
 
@@ -85,25 +94,39 @@ class _Compiler:
         self._met.add(combination)
         return True
 
+    def start(self, device: torch.device) -> None:
+        """Prepare Triton for its first compilation, unless that has begun."""
+        if self._pool is not None:
+            return
+        with self._lock:
+            if self._pool is None:
+                pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), "regard-compile")
+                self._started = [pool.submit(_build_driver, device), pool.submit(_hash_triton)]
+                self._pool = pool
+
     def submit(self, kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Compile a kernel for such arguments on another thread, unless that was asked for already."""
         device = torch.cuda.current_device()
         if not self.is_new((device, kernel, *specialization(kernel, arguments, options))):
             return
-        _triton_driver()
+        self.start(torch.device("cuda", device))
+        pool, started = self._pool, self._started
+        assert pool is not None
 
         def compiled() -> None:
+            wait(started)  # they are in the pool before this
             with torch.cuda.device(device):  # which is a thread's own
                 found = kernel.run(*arguments, grid=(1,), warmup=True, **options)
                 found._init_handles()
 
         with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), "regard-compile")
-            self._pending.setdefault(kernel, []).append(self._pool.submit(compiled))
+            self._pending.setdefault(kernel, []).append(pool.submit(compiled))
 
     def wait(self, kernel: Any) -> None:
-        """Until nothing of the kernel is being compiled any more."""
+        """Wait until nothing of the kernel is being compiled any more."""
+        if self._started:
+            wait(self._started)
+            self._started = []
         if kernel not in self._pending:
             return
         with self._lock:
@@ -127,11 +150,22 @@ def specialization(kernel: Any, arguments: tuple[Any, ...], options: dict[str, A
             yield name, argument == 1, argument % 16 == 0
 
 
-def _triton_driver() -> None:
+def _build_driver(device: torch.device) -> None:
     """Make Triton's driver, which it does when it is first asked for, and in several threads several times."""
     from triton.runtime import driver
 
-    driver.active.get_current_device()
+    with torch.cuda.device(device):
+        driver.active.get_current_device()
+
+
+def _hash_triton() -> None:
+    """Compute Triton's hash of its own files, hundreds of megabytes, which it caches for the life of the process."""
+    from triton.compiler import compiler
+    from triton.runtime import cache
+
+    triton_key = getattr(cache, "triton_key", None) or getattr(compiler, "triton_key", None)  # before Triton 3.5
+    if triton_key is not None:
+        triton_key()
 
 
 _COMPILER = _Compiler()

@@ -57,17 +57,19 @@ class Noise:
     """of it that is added"""
 
 
-def attend(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """query [G, T, D], key [G, S, D], value [G, S, F] → (context [G, T, F], lse [G, T]), differentiable."""
-    prepare(settings, query, key, value)
+def attend(settings: Settings, query: Tensor, key: Tensor, value: Tensor, trains: bool = True) -> tuple[Tensor, Tensor]:
+    """query [G, T, D], key [G, S, D], value [G, S, F] → (context [G, T, F], lse [G, T]), differentiable. Without
+    `trains` the kernels of the backward pass are not compiled before they are launched."""
+    prepare(settings, query, key, value, trains)
     with on(query.device):
         found: tuple[Tensor, Tensor] = _Dot.apply(settings, query, key, value)  # type: ignore[no-untyped-call]
     return found
 
 
-def prepare(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Compile all kernels of a combination that is new, those of its backward pass too if it will have one."""
-    trains = torch.is_grad_enabled() and any(states.requires_grad for states in (query, key, value))
+def prepare(settings: Settings, query: Tensor, key: Tensor, value: Tensor, trains: bool = True) -> None:
+    """Compile all kernels of a combination that is new, with `trains` those of its backward pass too, if there can be
+    one."""
+    trains = trains and torch.is_grad_enabled() and any(states.requires_grad for states in (query, key, value))
     kinds = settings.visible is None, settings.noise is None, settings.precision, trains
     widths = query.shape[-1], value.shape[-1], query.shape[1] == 0  # an empty problem launches nothing
     compile_ahead(

@@ -10,7 +10,7 @@ import torch
 
 from regard.core.kernels.flat import Flat, fold
 from regard.core.kernels.fused.arrangement import arrangements_of, merged
-from regard.core.kernels.fused.device import shared_memory
+from regard.core.kernels.fused.device import shared_memory, start_triton
 from regard.core.kernels.fused.tile_size import stages
 from regard.core.kernels.hard import answer
 from regard.core.kernels.residues import regroup, ungroup
@@ -45,6 +45,7 @@ class FusedAdditive:
     def run(self, request: Request) -> Result:
         from regard.core.kernels.fused.additive import Settings, attend
 
+        start_triton(request.query.device)
         terms, leading, pattern = request.terms, request.leading, request.pattern
         assert isinstance(terms, AdditiveTerms) and isinstance(request.normalizer, Softmax)
         assert isinstance(pattern, Pattern)
@@ -75,6 +76,7 @@ class FusedDot:
     def run(self, request: Request) -> Result:
         from regard.core.kernels.fused.dot import Settings, attend
 
+        start_triton(request.query.device)
         terms, leading = request.terms, request.leading
         assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
         assert isinstance(request.pattern, Pattern)
@@ -99,10 +101,11 @@ class FusedHard:
 
     def run(self, request: Request) -> Result:
         from regard.core import noise
-        from regard.core.kernels.fused.chosen import take
+        from regard.core.kernels.fused import chosen as choices
         from regard.core.kernels.fused.dot import Noise, Settings, attend, prepare
         from regard.core.kernels.fused.hard import choose
 
+        start_triton(request.query.device)
         hard, terms, leading = request.normalizer, request.terms, request.leading
         assert isinstance(terms, Bilinear) and isinstance(hard, Hard) and isinstance(request.pattern, Pattern)
         # As exact as may be: what is chosen should not depend on how products are rounded.
@@ -120,14 +123,18 @@ class FusedHard:
             share = 1 / hard.temperature
             some = None if settings.noise is None else replace(settings.noise, share=share)
             softmaxes.append((replace(plain, scale=terms.scale * share, noise=some), fixed))
-        for each, weighted in softmaxes:
-            prepare(each, query, key, weighted)  # they are compiled while the choice is
+        # Everything is compiled while the choice is. A log-probability beside a surrogate is seldom differentiated.
+        trains = [each is softmaxes[-1] for each in softmaxes]
+        for (each, weighted), train in zip(softmaxes, trains, strict=True):
+            prepare(each, query, key, weighted, train)
+        choices.prepare(query, key, value, terms.scale, trains_energy=hard.surrogate is None)
         chosen = choose(settings, query.detach(), key.detach())
-        found = [attend(each, query, key, weighted) for each, weighted in softmaxes]
+        both = zip(softmaxes, trains, strict=True)
+        found = [attend(each, query, key, weighted, train) for (each, weighted), train in both]
         soft, lse = found[-1][0], found[0][1]
         shape = (*leading, request.queries)
         surrogate = None if hard.surrogate is None else soft.view(*shape, value.shape[-1])
-        context, energy = take(query, key, value, chosen, terms.scale)
+        context, energy = choices.take(query, key, value, chosen, terms.scale)
         context = context.view(*shape, value.shape[-1])
         return answer(chosen.view(shape), context, energy.view(shape), surrogate, lse.view(shape))
 

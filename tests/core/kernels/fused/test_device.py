@@ -41,7 +41,8 @@ class FakeKernel:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_COMPILER", device._Compiler())
-    monkeypatch.setattr(device, "_triton_driver", lambda: None)
+    monkeypatch.setattr(device, "_build_driver", lambda where: None)
+    monkeypatch.setattr(device, "_hash_triton", lambda: None)
     monkeypatch.setattr(device, "on", lambda where: torch.no_grad())
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "device", lambda where: torch.no_grad())
@@ -72,6 +73,29 @@ def test_a_combination_is_compiled_when_it_is_new() -> None:
         device.compile_ahead(combination, GPU, lambda name=combination: runs.append(name))
     device.compile_ahead("some", torch.device("cpu"), lambda: runs.append("on a CPU"))
     assert runs == ["some", "other"]
+
+
+@pytest.mark.usefixtures("compiler")
+def test_triton_is_started_once_and_before_anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = FakeKernel()
+
+    def hash_slowly() -> None:
+        time.sleep(0.1)
+        kernel.asked.append(("hashed", ()))
+
+    monkeypatch.setattr(device, "_hash_triton", hash_slowly)
+    device.start_triton(GPU)
+    device.start_triton(GPU)
+    device.compile_ahead("some", GPU, lambda: device.launch(kernel, (1,), STATES, 5, WIDTH=16))
+    device.launch(kernel, (1,), STATES, 5, WIDTH=16)
+    assert [what for what, _ in kernel.asked] == ["hashed", "compiled", "launched"]
+
+
+def test_the_hash_of_triton_is_found_where_this_version_has_it() -> None:
+    from triton.compiler import compiler
+    from triton.runtime import cache
+
+    assert hasattr(cache, "triton_key") or hasattr(compiler, "triton_key")
 
 
 @pytest.mark.usefixtures("compiler")
