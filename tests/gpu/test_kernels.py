@@ -17,6 +17,7 @@ from regard.core.kernels.heads import Heads
 from regard.core.kernels.kernel import Kernel
 from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.reference import reference
+from regard.core.result import Result
 from tests.gpu.drawn import Case, Range, draw, is_hard
 
 CASES = int(os.environ.get("REGARD_TEST_CASES", "1000"))
@@ -47,12 +48,21 @@ def check(kernel: Kernel, what: Range, number: int) -> None:
         outputs, rights = [*outputs, found.log_probability], [*rights, expected.log_probability]
     for mine, right in zip(outputs, rights, strict=True):
         _near(mine, right, tolerance, f"output of {case.text}")
+    if isinstance(case.request.normalizer, Sparsemax) and _rounding_moves_the_support(case, expected):
+        return
     gradients = _gradients(outputs, case.leaves), _gradients(rights, case.exact_leaves)
     for index, (mine, right) in enumerate(zip(*gradients, strict=True)):
         summands = _summands(case, index)
         _near(mine, right, tolerance * max(1, summands) ** 0.5, f"gradient {index} of {case.text}")
         if index in case.padding:
             assert not mine[case.padding[index]].any(), f"padding got a gradient: {case.text}"
+
+
+def _rounding_moves_the_support(case: Case, exact: Result) -> bool:
+    """Where a key's weight becomes 0, the gradient of sparsemax jumps."""
+    rounded = reference(case.request).weights
+    assert rounded is not None and exact.weights is not None
+    return not torch.equal(rounded > 0, exact.weights > 0)
 
 
 def _summands(case: Case, index: int) -> float:
