@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regard.core.kernels.dense import Dense
-from regard.core.kernels.formed_hard import FormedHard
+from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot, FusedHard
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
@@ -28,7 +28,7 @@ class Reference:
         return reference(request)
 
 
-ON_A_GPU: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot(), FormedHard(), FusedHard())
+ON_A_GPU: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot(), DenseHard(), FusedHard())
 ANYWHERE: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Reference())
 
 

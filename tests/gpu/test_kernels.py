@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
 from regard.core.kernels.dense import Dense
-from regard.core.kernels.formed_hard import FormedHard
+from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot, FusedHard
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads
@@ -135,8 +135,8 @@ def test_torch_classes(number: int) -> None:
 
 
 @drawn_cases
-def test_torch_formed_hard(number: int) -> None:
-    check(FormedHard(), Range(PRODUCTS, normalizers=HARD), number)
+def test_torch_dense_hard(number: int) -> None:
+    check(DenseHard(), Range(PRODUCTS, normalizers=HARD), number)
 
 
 @drawn_cases

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard import Entmax15, Hard, Softmax, Sparsemax
 from regard.core.kernels import formed
 from regard.core.kernels.dense import Dense
-from regard.core.kernels.formed_hard import FormedHard
+from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads
 from regard.core.kernels.kernel import Kernel
@@ -133,8 +133,8 @@ def test_hard(case: Case) -> None:
 
 @given(cases(HARD))
 @many
-def test_formed_hard(case: Case) -> None:
-    check(FormedHard(), case)
+def test_dense_hard(case: Case) -> None:
+    check(DenseHard(), case)
 
 
 @given(cases(by_head=True))

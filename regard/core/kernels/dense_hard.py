@@ -28,8 +28,8 @@ PAIRS = 1 << 22
 """of all rows together; their energies are 16 MiB"""
 
 
-class FormedHard:
-    name = "formed hard"
+class DenseHard:
+    name = "dense hard"
 
     def refuse(self, request: Request) -> str | None:
         if not isinstance(request.normalizer, Hard):
