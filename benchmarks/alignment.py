@@ -60,19 +60,19 @@ def from_links(forward: Sequence[Links], backward: Sequence[Links]) -> Found:
 
 
 class Kept:
-    """Traces of the gold sentences, made elsewhere by `write(translator.forced(sources, targets), file)`."""
+    """Traces of the gold sentences, made elsewhere by `write(translator.force_decode(sources, targets), file)`."""
 
     def __init__(self, path: Path) -> None:
         self._traces = {(trace.source.text, trace.target.text): trace for trace in read(path)}
 
-    def forced(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
+    def force_decode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
         return [self._traces[tidy(source), tidy(target)] for source, target in zip(sources, targets, strict=True)]
 
 
 def translator(path: Path) -> Forcing:
-    from regard.translator import load
+    from regard.tasks.registry import TRANSLATION, load_for
 
-    return load(path) if path.is_dir() else Kept(path)
+    return load_for(TRANSLATION, path) if path.is_dir() else Kept(path)
 
 
 def models(text: Bitext, forward: Path, backward: Path, later: bool, end: bool) -> Found:

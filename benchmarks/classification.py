@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import regard
-from regard.classifier import Classifier
+from regard.tasks.classification.predictor import Classifier
 from regard.text.labelled import read_gold, read_labelled
 from regard.text.pairs import Pair
 

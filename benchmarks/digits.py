@@ -2,9 +2,9 @@
 
     python benchmarks/digits.py [--seeds 3] [--epochs 40] [--threads 1] [--look digits.html]
 
-Pictures are split by `train_test_split(test_size=0.25, random_state=0, stratify=y)`. A run is scored on the test part
+Images are split by `train_test_split(test_size=0.25, random_state=0, stratify=y)`. A run is scored on the test part
 once, when it is over. So small a model is trained faster by one thread than by two. --look lays what decided over a few
-test pictures, those that went wrong first.
+test images, those that went wrong first.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -23,46 +24,54 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+import regard
+from regard import ImageClassifier, Images
 from regard.look import picture
-from regard.look.table import Table
-from regard.models.image import PictureClassifier, PictureOptions
-from regard.training.direct import train_task
-from regard.training.picturing import Pictures, Picturing, classify
-from regard.training.recipe import TrainingRecipe
+from regard.look.table import table
 
-OPTIONS = PictureOptions(8, 8, 1, patch=2, stem="conv", width=64, heads=4, feedforward=128, layers=2)
+SETTINGS = {
+    "model.patch": 2,
+    "model.stem": "conv",
+    "model.width": 64,
+    "model.heads": 4,
+    "model.feedforward": 128,
+    "model.layers": 2,
+    "training.validations": 1,
+    "training.shift": 1,
+}
 NAMES = [str(digit) for digit in range(10)]
 
 
-def split() -> tuple[Pictures, Pictures]:
+def split() -> tuple[Images, Images]:
     """(train, test)"""
     digits = load_digits()
     parts = train_test_split(digits.images / 16, digits.target, test_size=0.25, random_state=0, stratify=digits.target)
     pixels = [torch.from_numpy(part).float()[:, None] for part in parts[:2]]
     classes = [torch.from_numpy(part).long() for part in parts[2:]]
-    return Pictures(pixels[0], classes[0]), Pictures(pixels[1], classes[1])
+    return Images(pixels[0], classes[0], NAMES), Images(pixels[1], classes[1], NAMES)
 
 
-def train(train: Pictures, test: Pictures, epochs: int, seed: int) -> tuple[PictureClassifier, float, float]:
-    """(model, share of test that is right, seconds)"""
+def train(train: Images, test: Images, epochs: int, seed: int) -> tuple[ImageClassifier, float, float]:
+    """(model, the fraction of test that is right, seconds)"""
     began = time.monotonic()
-    training = TrainingRecipe(
-        epochs=epochs,
-        batch_sentences=32,
-        learning_rate=0.002,
-        warmup=100,
-        weight_decay=0.01,
-        average=0.99,
-        validations=1,
-        patience=0,
-    )
-    task = Picturing.of(train, test, NAMES, OPTIONS, training, seed, shift=1)
-    train_task(task, device="cpu", precision="fp32")
-    right = float((classify(task.model, test.pixels) == test.classes).double().mean())
-    return task.model.eval(), right, time.monotonic() - began
+    settings = {**SETTINGS, "training.epochs": epochs}
+    with tempfile.TemporaryDirectory() as folder:
+        model = regard.train(
+            train,
+            Path(folder) / "model",
+            task="images",
+            dev=test,
+            settings=settings,
+            seed=seed,
+            device="cpu",
+            precision="fp32",
+        )
+    assert isinstance(model, ImageClassifier)
+    right = [label == NAMES[number] for label, number in zip(model.classify(test.pixels), test.classes, strict=True)]
+    return model, statistics.mean(right), time.monotonic() - began
 
 
-def peers(train: Pictures, test: Pictures) -> None:
+def peers(train: Images, test: Images) -> None:
     """Classifiers of scikit-learn as they come, on the same pixels."""
     flat = [part.pixels.flatten(1).numpy() for part in (train, test)]
     classes = [part.classes.numpy() for part in (train, test)]
@@ -72,27 +81,24 @@ def peers(train: Pictures, test: Pictures) -> None:
         print(f"{type(peer).__name__:24} {100 * right:6.2f} %   {time.monotonic() - began:5.1f} s")
 
 
-@torch.inference_mode()
-def look(model: PictureClassifier, test: Pictures, path: Path, count: int = 12) -> None:
-    """What decided, over test pictures: those that went wrong first."""
-    seen = model(test.pixels, weights=True)
-    said = seen.logits.argmax(-1)
-    chosen = torch.argsort((said == test.classes).long(), stable=True)[:count].tolist()
-    names = [span.text for span in picture.patches(OPTIONS.grid.height, OPTIONS.grid.width).pieces]
-    assert seen.weights is not None
+def look(model: ImageClassifier, test: Images, path: Path, count: int = 12) -> None:
+    """What decided, over test images: those that went wrong first."""
+    answers = model.answers(test.pixels)
+    right = torch.tensor([each.label == NAMES[number] for each, number in zip(answers, test.classes, strict=True)])
+    chosen = torch.argsort(right.long(), stable=True)[:count].tolist()
     shown = [
         (
-            Table(
-                [f"taken for {NAMES[int(said[each])]}"],
-                names,
-                np.asarray(seen.weights[each, None]),
-                title=(f"test picture {each}, a {NAMES[int(test.classes[each])]}",),
+            replace(
+                table(answers[each].trace),
+                rows=[f"taken for {answers[each].label}"],
+                title=(f"test image {each}, a {NAMES[int(test.classes[each])]}",),
             ),
             1 - test.pixels[each, 0].numpy(),  # ink on paper
         )
         for each in chosen
     ]
-    picture.save(shown, OPTIONS.grid.height, OPTIONS.grid.width, path)
+    grid = model.model.encoder.options.grid
+    picture.save(shown, grid.height, grid.width, path)
     print(path)
 
 
@@ -106,7 +112,7 @@ def main() -> None:
     torch.set_num_threads(chosen.threads)
     training, test = split()
     cores = f"{torch.get_num_threads()} of {os.cpu_count()} cores"
-    print(f"{len(training):,} pictures to train on, {len(test)} to test; {cores}")
+    print(f"{len(training):,} images to train on, {len(test)} to test; {cores}")
     peers(training, test)
     scores, model = [], None
     for seed in range(1, chosen.seeds + 1):

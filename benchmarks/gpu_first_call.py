@@ -27,7 +27,9 @@ import torch
 import triton.compiler
 
 from regard import Additive, General, Hard, attention, plan
-from regard.core.kernels.fused import additive, chosen, dot, hard  # noqa: F401
+from regard.core.kernels.gpu import (
+    hard,  # noqa: F401
+)
 
 SCORES = ["dot", "scaled_dot", "general", "cosine", "additive"]
 PATTERNS = [

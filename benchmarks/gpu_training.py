@@ -33,17 +33,17 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import regard
-from regard.models.recurrent import Recurrent, RecurrentOptions
-from regard.search import playing
+from regard.config.recipe import Recipe, TrainingRecipe
+from regard.models.recurrent.model import Recurrent, RecurrentOptions
+from regard.search import graph_replay
+from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.task import Translating
 from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
+from regard.training.graph_capture import RecordedUpdate
 from regard.training.plan import Plan
-from regard.training.recipe import Recipe, TrainingRecipe
-from regard.training.recording import RecordedUpdate
-from regard.training.translating import Translating
 from regard.training.updating import Update
-from regard.translator import Search, Translator
 
 BATCH, LENGTH, VOCABULARY = 64, 24, 8000
 JOEY = 11_000
@@ -237,17 +237,17 @@ def translate(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def both_ways(translator: Translator, texts: list[str], search: Search, rounds: int) -> dict[str, tuple[float, float]]:
     """Played back and one by one: (texts a second, ms a text alone)"""
-    ways: dict[str, Callable[..., bool]] = {"played back": playing.plays, "one by one": lambda _: False}
+    ways: dict[str, Callable[..., bool]] = {"played back": graph_replay.can_replay, "one by one": lambda _: False}
     measured: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     said: dict[str, list[str]] = {}
     for number in range(rounds + 1):
-        for way, playing.plays in ways.items():
+        for way, graph_replay.can_replay in ways.items():
             began = time.perf_counter()
             said[way] = translator.translate(texts, search)
             whole = time.perf_counter() - began
             if number:  # the first round warms up
                 measured[way].append((whole, statistics.median(alone(translator, text, search) for text in texts[:40])))
-    playing.plays = ways["played back"]
+    graph_replay.can_replay = ways["played back"]
     found = {}
     for way, times in measured.items():
         whole, one = (statistics.median(part) for part in zip(*times, strict=True))

@@ -41,8 +41,8 @@ import regard
 from regard import MultiHead, Pool
 from regard.core.pattern_text import parse
 from regard.core.result import Result
-from regard.models.layers import EncoderBlock, Looking, Shape
-from regard.models.positions import Positions
+from regard.models.transformer.layers import EncoderBlock, Looking, Shape
+from regard.models.transformer.positions import Positions
 
 Look = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 
 import regard
-from regard.scoring import group
+from regard.metrics.translation import group
+from regard.tasks.translation.predictor import Translator
 from regard.text.normal import tidy
 from regard.text.pairs import read_references
-from regard.translator import Translator
 
 SETS = "english-marathi,english-french,english-spanish,english-hindi,trec"
 LABELLED = ("trec",)

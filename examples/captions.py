@@ -11,6 +11,7 @@ what each word looked at over the picture. The trace is one like any other: `--o
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.captioner import Captioner
+import regard
+from regard import CaptionedImages, Captioner
 from regard.look import picture
 from regard.look.table import table
 from regard.look.trace import write
-from regard.models.image import PictureOptions
-from regard.models.layers import Looking
-from regard.models.transformer import TransformerOptions
-from regard.training.captioning import Captioned, Captioning
-from regard.training.direct import train_task
-from regard.training.recipe import Recipe, TrainingRecipe, VocabularyRecipe
 
 SIDE, PATCH = 32, 4
 COLOURS = {
@@ -72,7 +68,7 @@ def scene(drawn: np.random.Generator, first: Thing, second: Thing, above: bool) 
     return draw([(first, places[0], radii[0]), (second, places[1], radii[1])])
 
 
-def make(count: int, seed: int, unseen: bool) -> Captioned:
+def make(count: int, seed: int, unseen: bool) -> CaptionedImages:
     """Pictures with captions; one in ten ways to put two things together is kept for those that are `unseen`."""
     drawn = np.random.default_rng(seed)
     things = [(colour, shape) for colour in COLOURS for shape in SHAPES]
@@ -85,29 +81,23 @@ def make(count: int, seed: int, unseen: bool) -> Captioned:
         (a, b), (c, d) = things[one], things[other]
         captions.append(f"a {a} {b} {'above' if above else 'left of'} a {c} {d}")
         pixels.append(scene(drawn, things[one], things[other], above))
-    return Captioned(torch.from_numpy(np.stack(pixels)).movedim(-1, 1), captions)
+    return CaptionedImages(torch.from_numpy(np.stack(pixels)).movedim(-1, 1), captions)
 
 
-def task(pictures: int, epochs: int, seed: int) -> Captioning:
+def settings(epochs: int) -> dict[str, Any]:
     """Patches do not look at each other, so that each stands for itself alone; the decoder looks at few at a time."""
-    options = PictureOptions(SIDE, SIDE, 3, PATCH, "conv", width=96, layers=0)
-    few = Looking(normalizer="entmax15")
-    decoder = TransformerOptions(width=96, heads=4, feedforward=192, decoder_layers=2, dropout=0.0, cross=few)
-    recipe = Recipe(
-        name="captions",
-        vocabulary=VocabularyRecipe(kind="words"),
-        model=decoder,
-        training=TrainingRecipe(
-            epochs=epochs,
-            batch_sentences=32,
-            learning_rate=0.002,
-            warmup=200,
-            label_smoothing=0.05,
-            average=0.99,
-            validations=epochs,
-        ),
-    )
-    return Captioning.of(make(pictures, seed, False), make(300, seed + 1, True), options, recipe, seed)
+    return {
+        "model.image.patch": PATCH,
+        "model.image.width": 96,
+        "model.image.layers": 0,
+        "model.decoder.width": 96,
+        "model.decoder.feedforward": 192,
+        "model.decoder.dropout": 0.0,
+        "model.decoder.cross.normalizer": "entmax15",
+        "training.epochs": epochs,
+        "training.batch_sentences": 32,
+        "training.validations": epochs,
+    }
 
 
 class Printed:
@@ -134,20 +124,29 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     began = time.monotonic()
-    captioning = task(chosen.pictures, chosen.epochs, chosen.seed)
-    train_task(captioning, screen=Printed())
-    captioner = Captioner.of(captioning)
-    pictures = captioning.held.pixels[:6]
+    train, dev = make(chosen.pictures, chosen.seed, False), make(300, chosen.seed + 1, True)
+    with tempfile.TemporaryDirectory() as folder:
+        captioner = regard.train(
+            train,
+            Path(folder) / "model",
+            task="captions",
+            dev=dev,
+            settings=settings(chosen.epochs),
+            seed=chosen.seed,
+            screen=Printed(),
+        )
+    assert isinstance(captioner, Captioner)
+    pictures = dev.pixels[:6]
     captions = captioner.captions(pictures)
-    for caption, meant in zip(captions, captioning.held.captions, strict=False):
+    for caption, meant in zip(captions, dev.captions, strict=False):
         print(f"{caption.text}   (meant: {meant})")
-    grid = captioning.options.grid
+    side = SIDE // PATCH
     shown = [(table(each.trace), one.movedim(0, -1).numpy()) for each, one in zip(captions, pictures, strict=True)]
     for path in chosen.out:
         if path.suffix == ".json":
             write([caption.trace for caption in captions], path)
         else:
-            picture.save(shown if path.suffix == ".html" else shown[:1], grid.height, grid.width, path)
+            picture.save(shown if path.suffix == ".html" else shown[:1], side, side, path)
     print(f"{', '.join(map(str, chosen.out))} after {time.monotonic() - began:.0f} seconds")
 
 

@@ -3,13 +3,14 @@
 A name is imported with what it needs, PyTorch first of all, when it is asked for: the command line is there at once.
 """
 
-from regard import started as _started  # noqa: F401  # isort: skip  first: it notes the time before anything else is imported
+from regard.runtime import started as _started  # noqa: F401  # isort: skip  first: it notes the time before anything else is imported
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from regard.runtime.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from regard.classifier import Classifier
     from regard.core.attention import Attention, attention, plan
     from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
     from regard.core.coattention import coattend
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
     from regard.core.representations import Representations
     from regard.core.result import Result, Top
     from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
-    from regard.loading import load
-    from regard.training.train import train
-    from regard.translator import Translator
+    from regard.tasks.captioning.predictor import Captioner
+    from regard.tasks.classification.predictor import Classifier
+    from regard.tasks.images.data import CaptionedImages, Images
+    from regard.tasks.images.predictor import ImageClassifier
+    from regard.tasks.registry import load
+    from regard.tasks.train import train
+    from regard.tasks.translation.predictor import Translator
 
-__version__ = "0.1.0"
 
 _HOMES = {
-    "regard.classifier": "Classifier",
+    "regard.tasks.captioning.predictor": "Captioner",
+    "regard.tasks.classification.predictor": "Classifier",
+    "regard.tasks.images.data": "CaptionedImages Images",
+    "regard.tasks.images.predictor": "ImageClassifier",
     "regard.core.attention": "Attention attention plan",
     "regard.core.block_patterns": "Blocks Global RandomBlocks bigbird longformer",
     "regard.core.coattention": "coattend",
@@ -47,9 +54,9 @@ _HOMES = {
     "regard.core.representations": "Representations",
     "regard.core.result": "Result Top",
     "regard.core.scores": "Additive Cosine Dot General ScaledDot Score",
-    "regard.loading": "load",
-    "regard.training.train": "train",
-    "regard.translator": "Translator",
+    "regard.tasks.registry": "load",
+    "regard.tasks.train": "train",
+    "regard.tasks.translation.predictor": "Translator",
 }
 """module → the names that come from there"""
 
@@ -57,6 +64,8 @@ __all__ = [
     "Additive",
     "Attention",
     "Blocks",
+    "CaptionedImages",
+    "Captioner",
     "Causal",
     "Classifier",
     "Cosine",
@@ -73,6 +82,8 @@ __all__ = [
     "Global",
     "Grid",
     "Hard",
+    "ImageClassifier",
+    "Images",
     "LocalMonotonic",
     "LocalPredictive",
     "Memory",

@@ -2,7 +2,7 @@
 
 import sys
 
-from regard.interrupts import EXIT_CODE, INTERRUPTS
+from regard.runtime.interrupts import EXIT_CODE, INTERRUPTS
 
 USE_TORCH = ("demo", "train", "translate", "classify", "evaluate", "align")
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from regard import __version__
 from regard.commands.align import align
 from regard.commands.classify import classify
 from regard.commands.demo import demo
@@ -21,7 +20,8 @@ from regard.commands.screen import complain
 from regard.commands.streams import abandon_output, flush_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
-from regard.interrupts import EXIT_CODE, INTERRUPTS
+from regard.runtime.interrupts import EXIT_CODE, INTERRUPTS
+from regard.runtime.version import __version__
 
 BROKEN_PIPE = 141
 """the exit code: 128 and the number of the signal, as of programs that the signal ends"""

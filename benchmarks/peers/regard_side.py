@@ -21,24 +21,24 @@ from typing import Any, cast
 import torch
 
 from peers.protocol import Meter, main, parameters, translated
-from regard.models.building import TranslationOptions, build
+from regard.config.recipe import RECIPES
+from regard.models.building import ModelOptions, build
 from regard.models.ready import Ready
-from regard.models.recurrent import RecurrentOptions
-from regard.models.transformer import TransformerOptions
+from regard.models.recurrent.model import RecurrentOptions
+from regard.models.transformer.model import TransformerOptions
+from regard.runtime.precision import Precision, autocast
 from regard.search.beam import beam
-from regard.search.hypothesis import Length
-from regard.search.walk import greedy
+from regard.search.hypothesis import LengthLimit
+from regard.search.stepwise import greedy
+from regard.tasks.translation.task import Translating
 from regard.text.batches import Batch, arrange, padded
 from regard.text.examples import Example
 from regard.text.vocabulary import END, SPECIAL
 from regard.training.loop import Loop, Machine
 from regard.training.plan import Plan
-from regard.training.precision import Precision, autocast
 from regard.training.progress import Reporter, Silent
-from regard.training.recipe import RECIPES
-from regard.training.translating import Translating
 
-OPTIONS: dict[str, TranslationOptions] = {
+OPTIONS: dict[str, ModelOptions] = {
     "rnn": RecurrentOptions(embedding=256, encoder=256, decoder=512, attention=512, tie="none", dropout=0.3),
     "transformer": TransformerOptions(
         width=256, heads=4, feedforward=1024, encoder_layers=3, decoder_layers=3, tie="all", dropout=0.3
@@ -102,7 +102,7 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
     rows = sorted(([*row, END] for row in read(arguments.folder / arguments.sentences, known)), key=len)
     torch.manual_seed(arguments.seed)
     model = build(OPTIONS[arguments.model], len(known), len(known)).eval()
-    limit = Length(0.0, arguments.steps, arguments.steps, arguments.steps)
+    limit = LengthLimit(0.0, arguments.steps, arguments.steps, arguments.steps)
     batches = [rows[first : first + arguments.batch] for first in range(0, len(rows), arguments.batch)]
     lengths: list[int] = []
     with autocast(cast(Precision, arguments.precision), torch.device("cpu")):
@@ -115,7 +115,7 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
     return translated(lengths, arguments.steps, seconds)
 
 
-def _search(model: Ready, batch: list[list[int]], limit: Length, width: int) -> list[int]:
+def _search(model: Ready, batch: list[list[int]], limit: LengthLimit, width: int) -> list[int]:
     source, lengths = padded(batch), torch.tensor([len(row) for row in batch])
     if width == 1:
         return [len(found.tokens) for found in greedy(model, source, lengths, limit)]
@@ -124,8 +124,8 @@ def _search(model: Ready, batch: list[list[int]], limit: Length, width: int) -> 
 
 def article(train: Path, updates: int, warmup: int, precision: Precision, threads: int) -> dict[str, float]:
     """`--recipe article` on a table of pairs: its own vocabulary, batches and loop."""
+    from regard.config.recipe import ARTICLE
     from regard.text.pairs import read_pairs
-    from regard.training.recipe import ARTICLE
 
     torch.set_num_threads(threads)
     pairs = read_pairs([train]).pairs

@@ -35,7 +35,7 @@ Sides = tuple[str, str]
 class Forcing(Protocol):
     """What a translator can do that is needed here."""
 
-    def forced(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]: ...
+    def force_decode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def weights(
     numbered = iter(enumerate(pairs, 1))
     while some := list(islice(numbered, TOGETHER)):
         full = [sides for _, sides in some if all(map(tokens, sides))]
-        told = translator.forced([source for source, _ in full], [target for _, target in full])
+        told = translator.force_decode([source for source, _ in full], [target for _, target in full])
         if reading is None and told:
             reading = best_reading(told, full, pairs, tell)
         traces = iter(told)

@@ -72,7 +72,7 @@ def align(
     from regard.commands.languages import languages_of
     from regard.commands.output import open_results
     from regard.commands.screen import complain
-    from regard.translator import load
+    from regard.tasks.registry import TRANSLATION, load_for
 
     if gold is not None and tokenize:
         raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
@@ -83,8 +83,8 @@ def align(
     rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
     right = None if gold is None else _gold(gold, rows)
     with open_results(output) as out:
-        forward = load(model, device, precision)  # type: ignore[arg-type]
-        backward = None if with_ is None else load(with_, device, precision)  # type: ignore[arg-type]
+        forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
+        backward = None if with_ is None else load_for(TRANSLATION, with_, device, precision)  # type: ignore[arg-type]
         found = aligner.align(rows, forward, backward, way, complain)
         if right is None or output is not None:
             found = _written(found, rows, out, tokenize, json_)

@@ -13,7 +13,7 @@ from regard.commands.flags import refuse_idle
 from regard.commands.translate import Input, Look, Out, Test, Texts
 
 if TYPE_CHECKING:
-    from regard.labelling import Labelling
+    from regard.tasks.classification.labelling import Labelling
 
 
 def classify(
@@ -39,11 +39,10 @@ def classify(
     """Label texts, a file or standard input; results on standard output, all else on standard error."""
     import torch
 
-    from regard.classifier import load
     from regard.commands.input import chunks
-    from regard.commands.looking import Looking
+    from regard.commands.look_output import Looking
     from regard.commands.output import open_results
-    from regard.evidence.of_label import examined_label
+    from regard.tasks.registry import CLASSIFICATION, load_for
 
     if json_:
         refuse_idle({"--probabilities": probabilities}, "--json has the probabilities of all labels")
@@ -55,12 +54,12 @@ def classify(
         torch.set_num_threads(threads)
     write = _writer(json_, probabilities)
     with open_results(output) as out:
-        classifier = load(model, device, precision)  # type: ignore[arg-type]
+        classifier = load_for(CLASSIFICATION, model, device, precision)  # type: ignore[arg-type]
         for lines in given:
             for answer in classifier.answers(lines, calibrated, details=looking.wanted):
                 write(answer, out)
                 if answer.trace is not None and answer.text:
-                    looking.show([answer.trace], lambda trace: examined_label(classifier, trace))
+                    looking.show([answer.trace], lambda trace: CLASSIFICATION.examine(classifier, trace))
             out.flush()
     looking.finish(quiet)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from regard.translator import Translator
+    from regard.tasks.translation.predictor import Translator
 
 SENTENCE = "Rahul is a good boy"
 MINUTES = 2.8
@@ -39,8 +39,8 @@ def demo(
     """
     from regard import samples
     from regard.commands.screen import Terminal
-    from regard.training.train import train
-    from regard.translator import Translator
+    from regard.tasks.train import train
+    from regard.tasks.translation.predictor import Translator
 
     screen = Terminal()
     folder = samples.folder()

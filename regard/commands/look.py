@@ -76,11 +76,11 @@ def look(
 
 def _history(folder: Path, output: Path | None) -> None:
     from regard.commands.screen import complain
-    from regard.files import write_file
-    from regard.folder import LOG
+    from regard.config.folder import LOG
     from regard.look import views
     from regard.look.history import read_moments
     from regard.look.page import history_page
+    from regard.runtime.files import write_file
 
     if not folder.is_dir():
         what = "got a file" if folder.exists() else "and there is none"

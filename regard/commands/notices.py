@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from regard.commands.screen import complain
-from regard.notices import RegardWarning
+from regard.runtime.warnings import RegardWarning
 
 
 @contextmanager

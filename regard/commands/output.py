@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from regard.files import open_output
+from regard.runtime.files import open_output
 
 
 @contextmanager
 def open_results(path: Path | None) -> Iterator[TextIO]:
-    """Open what `-o` names, as `regard.files.open_output` does, or standard output if it names nothing."""
+    """Open what `-o` names, as `regard.runtime.files.open_output` does, or standard output if it names nothing."""
     if path is None:
         if not sys.stdout.writable():
             raise ValueError("standard output is closed; expected somewhere to write, or -o")

@@ -52,8 +52,8 @@ def train(
     """
     from regard.commands.languages import languages
     from regard.commands.screen import Terminal
-    from regard.started import STARTED
-    from regard.training.train import train as run
+    from regard.runtime.started import STARTED
+    from regard.tasks.train import train as run
 
     screen = Terminal(quiet)
     try:

@@ -14,8 +14,8 @@ from regard.commands.flags import refuse_idle
 
 if TYPE_CHECKING:
     from regard.alignment.carry import Kind
-    from regard.commands.looking import Looking
-    from regard.translator import Answer, Search, Translator
+    from regard.commands.look_output import Looking
+    from regard.tasks.translation.predictor import Answer, Search, Translator
 
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -i, or of standard input.")]
 Input = Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")]
@@ -45,7 +45,10 @@ def translate(
     length_penalty: Annotated[float | None, typer.Option(min=0.0, help="α in log p / length^α.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of --sample: lower is safer. Default: 1.")] = None,
-    among: Annotated[int | None, typer.Option(min=1, help="Of --sample: only among so many tokens.")] = None,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Of --sample: only the k most probable tokens.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Of --sample: only the most probable tokens that sum to p, as 0.9.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**31, help="Of --sample.")] = None,
     prefix: Annotated[str, typer.Option(help="How each translation must begin.")] = "",
     carry: Carry = None,
@@ -63,11 +66,11 @@ def translate(
 
     from regard.alignment.carry import read_kinds
     from regard.commands.input import chunks
-    from regard.commands.looking import Looking
+    from regard.commands.look_output import Looking
     from regard.commands.output import open_results
-    from regard.translator import load
+    from regard.tasks.registry import TRANSLATION, load_for
 
-    search = _search(beam, n_best, length_penalty, sample, temperature, among, seed, json_)
+    search = _search(beam, n_best, length_penalty, sample, temperature, top_k, top_p, seed, json_)
     _check_texts(prefix, view)
     looking = Looking(look or [], view, evidence, output, as_json=json_)
     given, kinds = chunks(text, input_), read_kinds(carry)
@@ -76,7 +79,7 @@ def translate(
     if seed is not None:
         torch.manual_seed(seed)
     with open_results(output) as out:
-        translator = load(model, device, precision)  # type: ignore[arg-type]
+        translator = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
         if beam is None:
             search = replace(search, beam=max(translator.search.beam, n_best))
         if length_penalty is None:
@@ -96,17 +99,19 @@ def _search(
     length_penalty: float | None,
     sample: bool,
     temperature: float | None,
-    among: int | None,
+    top_k: int | None,
+    top_p: float | None,
     seed: int | None,
     as_json: bool,
 ) -> Search:
     """What the options say, checked before a model is loaded; what they leave open is the model's to say."""
-    from regard.translator import Search
+    from regard.tasks.translation.predictor import Search
 
     if sample:
         refuse_idle({"--beam": beam, "--length-penalty": length_penalty}, "expected neither with --sample")
     else:
-        refuse_idle({"--temperature": temperature, "--among": among, "--seed": seed}, "expected --sample with it")
+        drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
+        refuse_idle(drawing, "expected --sample with it")
     if beam == 1 and not as_json:
         refuse_idle({"--length-penalty": length_penalty}, "expected a larger --beam with it, or --json")
     return Search(
@@ -115,7 +120,8 @@ def _search(
         Search.length_penalty if length_penalty is None else length_penalty,
         sample,
         Search.temperature if temperature is None else temperature,
-        among,
+        top_k,
+        top_p,
     )
 
 
@@ -151,7 +157,7 @@ def _write_all(
 def carried(answer: Answer, kinds: Collection[Kind]) -> Answer:
     """With numbers and the like as the source has them."""
     from regard.alignment.carry import carry_over
-    from regard.translator import distinct_texts
+    from regard.tasks.translation.predictor import distinct_texts
 
     found = [
         replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")

@@ -21,7 +21,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from regard.core.kernels.second_order import gradients
+from regard.core.kernels.cpu.second_order import gradients
 from regard.core.scores import AdditiveTerms, energies_of
 
 HIDDEN = -1e30

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.core import request as requests
-from regard.core.checks import share, whole_number
+from regard.core.checks import share
 from regard.core.local import LocalPredictive
+from regard.core.memory import Memory
 from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
-from regard.core.observe import answer
+from regard.core.observe import answer, check_extras
 from regard.core.pattern_text import parse
 from regard.core.patterns import Full, Pattern
 from regard.core.plan import Plan, choose
-from regard.core.request import Request
+from regard.core.request import Lengths, Request
 from regard.core.result import Result
 from regard.core.scores import Cosine, Dot, ScaledDot, Score
-
-if TYPE_CHECKING:
-    from regard.core.memory import Memory
 
 SCORES: Mapping[str, type[Score]] = {"dot": Dot, "scaled_dot": ScaledDot, "cosine": Cosine}
 NORMALIZERS: Mapping[str, type[Normalizer]] = {
@@ -33,7 +31,6 @@ NORMALIZERS: Mapping[str, type[Normalizer]] = {
     "entmax15": Entmax15,
     "hard": Hard,
 }
-Lengths = Tensor | Sequence[int]
 _Named = TypeVar("_Named", Score, Normalizer)
 
 
@@ -169,8 +166,6 @@ class Attention(nn.Module):
 
     def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> Memory:
         """Project the keys once, to be read by many queries: what a decoder does at every step."""
-        from regard.core.memory import Memory  # which in turn reads by `attention`
-
         return Memory.of(self, key, key if value is None else value, lengths)
 
     def extra_repr(self) -> str:
@@ -251,10 +246,3 @@ def _read(
         dropout,
         generator,
     )
-
-
-def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
-    if top is not None:
-        whole_number("attention", "top", top, least=1)
-    if lse and not isinstance(normalizer, Softmax):
-        raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")

@@ -10,12 +10,12 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from regard.core import noise
 from regard.core import spans as runs
 from regard.core.checks import broadcast, shape, whole_number
-from regard.core.kept import kept
 from regard.core.patterns import Full, Pattern, Strided, Window
 from regard.core.spans import Spans
+from regard.runtime import noise
+from regard.runtime.device_cache import kept
 
 _TOGETHER = 1024  # blocks of queries whose random blocks are drawn at once
 

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from regard.core import checks
 from regard.core import request as requests
-from regard.core.attention import Lengths, read_normalizer, read_score
+from regard.core.attention import read_normalizer, read_score
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.observe import lean_energies
 from regard.core.patterns import Full
 from regard.core.reference import weights_of
-from regard.core.request import Request
+from regard.core.request import Lengths, Request
 from regard.core.result import Result
 from regard.core.scores import Score
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
-from regard.core.kernels.heads import Heads
-from regard.core.kernels.parts import HeavyTile, Part, Tile, parts_of
-from regard.core.kernels.tile_kernels import regroups
+from regard.core.kernels.cpu.parts import HeavyTile, Part, Tile, parts_of
+from regard.core.kernels.cpu.tile_kernels import regroups
 from regard.core.local import LocalPredictive
 from regard.core.patterns import Pattern, PerHead
-from regard.core.plan import Plan
 from regard.core.request import Request
 from regard.core.scores import AdditiveTerms
 from regard.core.spans import length
@@ -17,16 +17,19 @@ from regard.core.spans import length
 _CPU = torch.device("cpu")  # whatever device is the default: pairs are counted there
 
 
-def explain(plan: Plan) -> str:
-    """The choice, every refusal with its reason, density, FLOPs and bytes."""
-    request = plan.request
-    lines = [_title(request), f"kernel   {plan.kernel.name}"]
-    lines += [f"         not {name}: {reason}" for name, reason in plan.refusals]
-    if isinstance(plan.kernel, Heads):
-        for heads, group in plan.by_head():
-            lines += ["", f"heads {', '.join(map(str, heads))}", *("  " + line for line in explain(group).splitlines())]
-        return "\n".join(lines)
-    return "\n".join([*lines, *_costs(plan)])
+def explain(
+    request: Request,
+    kernel: str,
+    refusals: Sequence[tuple[str, str]],
+    groups: Sequence[tuple[Sequence[int], str]] = (),
+) -> str:
+    """Return the kernel, every refusal with its reason, density, FLOPs and bytes as text; with a pattern per head, the
+    explanation of each group of heads instead of the costs."""
+    lines = [_title(request), f"kernel   {kernel}"]
+    lines += [f"         not {name}: {reason}" for name, reason in refusals]
+    for heads, explanation in groups:
+        lines += ["", f"heads {', '.join(map(str, heads))}", *("  " + line for line in explanation.splitlines())]
+    return "\n".join(lines if groups else [*lines, *_costs(request, kernel)])
 
 
 def _title(request: Request) -> str:
@@ -36,19 +39,18 @@ def _title(request: Request) -> str:
     return f"attention of {shape} queries to {request.keys} keys: {score}, {pattern}, {normalizer}"
 
 
-def _costs(plan: Plan) -> list[str]:
-    request = plan.request
+def _costs(request: Request, kernel: str) -> list[str]:
     batch, pairs = request.leading.numel(), request.queries * request.keys
     if not isinstance(request.pattern, Pattern) or isinstance(request.pattern, PerHead):
         return [f"density  not counted here; all {batch * pairs:,} pairs are computed"]
     if request.terms is None:
         return [f"density  the pattern allows {_percent(_kept(request), pairs)} of the pairs; all are computed"]
-    kept, computed = _count(request) if plan.kernel.name not in ("dense", "reference") else (_kept(request), pairs)
+    kept, computed = _count(request) if kernel not in ("dense", "reference") else (_kept(request), pairs)
     computed_share = _percent(computed, pairs)
     return [
         f"density  the pattern allows {_percent(kept, pairs)} of the pairs; {computed_share} are computed",
         f"work     {_flops(request, batch * computed) / 1e9:,.3f} GFLOP forward",
-        f"memory   {_bytes(request, plan.kernel.name) / 2**20:,.2f} MiB kept for the backward pass beside the inputs",
+        f"memory   {_bytes(request, kernel) / 2**20:,.2f} MiB kept for the backward pass beside the inputs",
     ]
 
 

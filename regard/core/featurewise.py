@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from regard.core import checks
-from regard.core.attention import Lengths, attention, read_normalizer, read_pattern
+from regard.core.attention import attention, read_normalizer, read_pattern
 from regard.core.checks import positive, share, whole_number
 from regard.core.normalizers import Entmax, Normalizer, Softmax
 from regard.core.patterns import Full, Pattern, PerHead, check_own
-from regard.core.request import read_lengths
+from regard.core.request import Lengths, read_lengths
 from regard.core.result import Result
 from regard.core.scores import Score
 from regard.core.spans import length

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.core.autocast import without_autocast
 from regard.core.checks import whole_number
 from regard.core.patterns import Full, Pattern, PerHead, Window
 from regard.core.scores import wide
+from regard.runtime.autocast import without_autocast
 
 
 def LocalMonotonic(reach: int) -> Window:  # a function, but read like the pattern that it makes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,18 +12,32 @@ from torch import Tensor
 from regard.core import checks, single
 from regard.core import request as requests
 from regard.core.additive_reads import AdditiveReads
-from regard.core.attention import Attention, Lengths, check_extras
-from regard.core.autocast import autocast_dtype
+from regard.core.local import LocalPredictive
 from regard.core.normalizers import Normalizer
-from regard.core.observe import answer
-from regard.core.patterns import Causal, Full
+from regard.core.observe import answer, check_extras
+from regard.core.patterns import Causal, Full, Pattern
 from regard.core.plan import choose
+from regard.core.request import Lengths
 from regard.core.result import Result
-from regard.core.scores import Additive, wide
-from regard.core.transforms import transform_of
+from regard.core.scores import Additive, Score, wide
+from regard.runtime.autocast import autocast_dtype
+from regard.runtime.transforms import transform_of
 
 Mode = tuple[bool, bool, torch.dtype | None]
 """(gradients are recorded, inference mode, the dtype of autocast or None)"""
+
+
+class AttentionModule(Protocol):
+    """What a memory is read by: an `Attention`."""
+
+    @property
+    def score(self) -> Score: ...
+    @property
+    def pattern(self) -> Pattern | LocalPredictive: ...
+    @property
+    def active_normalizer(self) -> Normalizer: ...
+    @property
+    def active_dropout(self) -> float: ...
 
 
 class Prepared(NamedTuple):
@@ -43,7 +57,7 @@ class Prepared(NamedTuple):
 class Memory:
     """What an `Attention` can look at. Never changed: `select`, `repeat` and `append` give a new one."""
 
-    owner: Attention
+    owner: AttentionModule
     key: Tensor
     """k' [..., S, D]: the score's side of the keys, finite at padding"""
     value: Tensor
@@ -56,7 +70,7 @@ class Memory:
     """a cache for single reads; never shared between modes, because autograd records nothing in some of them"""
 
     @classmethod
-    def of(cls, owner: Attention, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
+    def of(cls, owner: AttentionModule, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
         """Padding is zeroed before the projection, so that whatever it held reaches no parameter's gradient."""
         checks.states("key", key, owner.score.expects()[1])
         key, value, counts = zero_padding(key, value, lengths)
@@ -65,7 +79,7 @@ class Memory:
         return cls.ready(owner, key, value, counts)
 
     @classmethod
-    def ready(cls, owner: Attention, key: Tensor, value: Tensor, counts: Tensor | None) -> Memory:
+    def ready(cls, owner: AttentionModule, key: Tensor, value: Tensor, counts: Tensor | None) -> Memory:
         """Of keys and values whose padding is finite, and which share their leading dims."""
         side = owner.score.key_side(key) if owner.score.lean else key
         return cls(owner, side, value, counts)
@@ -135,7 +149,7 @@ class Memory:
         return single.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
 
     @property
-    def holds_still(self) -> bool:
+    def reads_alike(self) -> bool:
         """Is every read by one query a row a plain one, wherever the query stands?"""
         return self.change is None and self.owner.pattern == Full() and self._plain(0)
 

@@ -10,17 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from regard.core import checks
-from regard.core.attention import Attention, Lengths, read_score
+from regard.core.attention import Attention, read_score
 from regard.core.checks import whole_number
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory, zero_padding
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
-from regard.core.product import Product
-from regard.core.request import without_padding
+from regard.core.request import Lengths, without_padding
 from regard.core.result import Result
 from regard.core.rotary import rotate
 from regard.core.scores import Additive, Cosine, General, Score, wide
+from regard.runtime.packed_product import Product
 
 
 class MultiHead(nn.Module):

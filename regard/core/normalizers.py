@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.core.checks import positive
-from regard.core.transforms import transform_of
+from regard.runtime.transforms import transform_of
 
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
 

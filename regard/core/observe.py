@@ -8,20 +8,28 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from regard.core.checks import broadcast
-from regard.core.kernels.energies import AdditiveTile
+from regard.core.checks import broadcast, whole_number
+from regard.core.kernels.cpu.energies import AdditiveTile
+from regard.core.kernels.cpu.scan import best_weights, first
+from regard.core.kernels.cpu.scratch import Scratch
+from regard.core.kernels.cpu.second_order import gradients
+from regard.core.kernels.cpu.tile_kernels import prepare, regroups, solve, unsuited
 from regard.core.kernels.flat import fold
 from regard.core.kernels.heads import Heads, join
-from regard.core.kernels.scan import best_weights, first
-from regard.core.kernels.scratch import Scratch
-from regard.core.kernels.second_order import gradients
-from regard.core.kernels.tile_kernels import prepare, regroups, solve, unsuited
-from regard.core.normalizers import Entmax, Hard, Softmax
+from regard.core.normalizers import Entmax, Hard, Normalizer, Softmax
 from regard.core.plan import Plan
 from regard.core.reference import defined_energies, log_sum_exp, weights_of
 from regard.core.request import Request
 from regard.core.result import Result, Top
 from regard.core.scores import AdditiveTerms, energies_of, wide
+
+
+def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
+    """Refuse what cannot be given beside the context."""
+    if top is not None:
+        whole_number("attention", "top", top, least=1)
+    if lse and not isinstance(normalizer, Softmax):
+        raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")
 
 
 def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:

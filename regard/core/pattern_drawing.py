@@ -1,22 +1,21 @@
 """Patterns drawn in text: a row a query, a column a key."""
 
 import torch
-
-from regard.core.patterns import Pattern
+from torch import Tensor
 
 WIDEST = 64  # cells a side; larger patterns are drawn with several positions in a cell
 _SHADES = "·░▒▓█"
 
 
-def draw(pattern: Pattern, queries: int, keys: int, position: int = 0) -> str:
-    """`■` where the query may look, `·` where not; in cells of several positions, the shade is the share that may."""
-    mask = pattern.mask(queries, keys, position)
+def draw(mask: Tensor) -> str:
+    """Draw a mask, bool [T, S] or [heads, T, S]: `■` where a query may look, `·` where not. Where a cell stands for
+    several positions, its shade is the fraction of pairs that may look."""
     if mask.dim() == 2:
         return _draw_one(mask)
     return "\n\n".join(f"head {head}\n{_draw_one(one)}" for head, one in enumerate(mask))
 
 
-def _draw_one(mask: torch.Tensor) -> str:
+def _draw_one(mask: Tensor) -> str:
     cell = -(-max(mask.shape) // WIDEST)
     if cell <= 1:
         return "\n".join(" ".join("■" if seen else "·" for seen in row) for row in mask.tolist())

@@ -26,6 +26,7 @@ from torch import Tensor
 from regard.core import spans as runs
 from regard.core.checks import broadcast, whole_number
 from regard.core.own_patterns import check_allows, check_hashable, described
+from regard.core.pattern_drawing import draw
 from regard.core.spans import Spans
 
 
@@ -73,9 +74,7 @@ class Pattern(ABC):
 
     def draw(self, queries: int, keys: int | None = None, position: int = 0) -> str:
         """The pattern as text, a row a query, for the terminal."""
-        from regard.core.pattern_drawing import draw
-
-        return draw(self, queries, queries if keys is None else keys, position)
+        return draw(self.mask(queries, queries if keys is None else keys, position))
 
     def __and__(self, other: Pattern) -> Pattern:
         return both(self, other) if isinstance(other, Pattern) else NotImplemented

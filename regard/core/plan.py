@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from regard.core.explanation import explain
+from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.dense_hard import DenseHard
-from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot, FusedHard
+from regard.core.kernels.gpu.kernels import Classes, FusedAdditive, FusedDot, FusedHard
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.reference import reference
 from regard.core.request import Request
 from regard.core.result import Result
@@ -28,13 +29,19 @@ class Reference:
         return reference(request)
 
 
+def run(request: Request) -> Result:
+    """Plan a request and compute it."""
+    return choose(request).run()
+
+
+HEADS = Heads(run)
 ON_A_GPU: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot(), DenseHard(), FusedHard())
 ANYWHERE: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Reference())
 
 
 def kernels(request: Request) -> tuple[Kernel, ...]:
     """In the order in which they are asked."""
-    return (Dense(), Heads(), *(ON_A_GPU if request.query.is_cuda else ()), *ANYWHERE)
+    return (Dense(), HEADS, *(ON_A_GPU if request.query.is_cuda else ()), *ANYWHERE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,9 +58,8 @@ class Plan:
 
     def explain(self) -> str:
         """The choice, every refusal with its reason, density, FLOPs and bytes, as text."""
-        from regard.core.explanation import explain
-
-        return explain(self)
+        groups = [(heads, plan.explain()) for heads, plan in self.by_head()]
+        return explain(self.request, self.kernel.name, self.refusals, groups)
 
     def __str__(self) -> str:
         return self.explain()

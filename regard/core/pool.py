@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.core import checks
-from regard.core.attention import Attention, Lengths
+from regard.core.attention import Attention
 from regard.core.checks import whole_number
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
+from regard.core.request import Lengths
 from regard.core.result import Result, Top
 from regard.core.scores import Additive, Score
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core import checks, noise
+from regard.core import checks
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import energies_of, wide
+from regard.runtime import noise
 
 
 def reference(request: Request) -> Result:

@@ -11,12 +11,15 @@ import torch
 from torch import Tensor
 
 from regard.core import checks
-from regard.core.autocast import autocast_dtype
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_own
 from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
-from regard.core.transforms import transform_of
+from regard.runtime.autocast import autocast_dtype
+from regard.runtime.transforms import transform_of
+
+Lengths = Tensor | Sequence[int]
+"""how many keys are real; its shape is a prefix of the leading dims"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +115,7 @@ def read(
     pattern: Pattern | LocalPredictive,
     normalizer: Normalizer,
     bias: Tensor | None,
-    lengths: Tensor | Sequence[int] | None,
+    lengths: Lengths | None,
     allowed: Tensor | None,
     position: int,
     dropout: float,

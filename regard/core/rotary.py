@@ -10,8 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.kept import kept
 from regard.core.scores import wide
+from regard.runtime.device_cache import kept
 
 BASE = 10000.0
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.core.autocast import without_autocast
 from regard.core.checks import positive, shape, whole_number
+from regard.runtime.autocast import without_autocast
 
 
 class Bilinear(NamedTuple):

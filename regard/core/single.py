@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from regard.core.additive_reads import HIDDEN, AdditiveReads
-from regard.core.autocast import without_autocast
 from regard.core.normalizers import Entmax, Normalizer, Softmax
 from regard.core.result import Result
 from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
+from regard.runtime.autocast import without_autocast
 
 FEW = 16
 """queries a row, if nobody asks for gradients"""

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from regard.evidence.subject import ExaminedTranslator
 from regard.look.trace import Altered, Trace
-from regard.search.forced import forced
-from regard.search.hypothesis import Translating
-from regard.search.walk import greedy
-
-if TYPE_CHECKING:
-    from regard.translator import Translator
+from regard.search.force_decode import force_decode
+from regard.search.hypothesis import DecoderModel
+from regard.search.stepwise import greedy
 
 Change = Callable[[Tensor], Tensor]
 """weights [..., S] → others"""
 
 
-def altered(translator: Translator, trace: Trace, tokens: Sequence[int]) -> list[Altered]:
+def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> list[Altered]:
     """Greedy translations, and log p of the `tokens` that were said, with other weights in the place of its own."""
-    models: dict[str, Translating] = {
+    models: dict[str, DecoderModel] = {
         "as it is": translator.model,
         "uniform attention": _Altering(translator.model, _uniform),
         "shuffled attention": _Altering(translator.model, _shuffled),
@@ -33,7 +31,7 @@ def altered(translator: Translator, trace: Trace, tokens: Sequence[int]) -> list
     for name, model in models.items():
         with translator.autocast():
             (said,) = greedy(model, batch, lengths, translator.limit)
-            (told,) = forced(model, batch, lengths, [tokens])
+            (told,) = force_decode(model, batch, lengths, [tokens])
         text = translator.vocabularies.target.decode(said.tokens)
         found.append(Altered(name, text, float(told.log_probabilities.sum())))
     return found
@@ -42,7 +40,7 @@ def altered(translator: Translator, trace: Trace, tokens: Sequence[int]) -> list
 class _Altering:
     """A model whose weights are changed wherever it looks at the source."""
 
-    def __init__(self, model: Translating, change: Change) -> None:
+    def __init__(self, model: DecoderModel, change: Change) -> None:
         self._model, self._change = model, change
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:

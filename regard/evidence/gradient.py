@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,14 +10,12 @@ from torch import Tensor
 
 from regard.evidence.agreement import evidence
 from regard.evidence.differentiating import differentiating
+from regard.evidence.subject import ExaminedTranslator
 from regard.look.trace import Evidence, Trace
 from regard.text.vocabulary import START
 
-if TYPE_CHECKING:
-    from regard.translator import Translator
 
-
-def gradient(translator: Translator, trace: Trace, tokens: Sequence[int]) -> Evidence:
+def gradient(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> Evidence:
     """One copy of the sentence for each target word, so that one backward pass serves all."""
     target, source = trace.target, trace.source
     count, model = len(target.words), translator.model

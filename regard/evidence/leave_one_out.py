@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regard.evidence.agreement import evidence
+from regard.evidence.subject import ExaminedTranslator
 from regard.look.trace import Evidence, Trace
-from regard.search.forced import forced
+from regard.search.force_decode import force_decode
 from regard.text.normal import tidy
 
-if TYPE_CHECKING:
-    from regard.translator import Translator
 
-
-def leave_one_out(translator: Translator, trace: Trace, tokens: Sequence[int]) -> Evidence:
+def leave_one_out(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> Evidence:
     """The source with each of its words left out in turn must say the same `tokens`. The end token stays: 0."""
     source, target = trace.source, trace.target
     words = [word for word in source.words if word.text]
     texts = [source.text, *(tidy(source.text[: word.start] + " " + source.text[word.end :]) for word in words)]
     batch, lengths = translator.batch([translator.tokens(text) for text in texts])
     with translator.autocast():
-        told = forced(translator.model, batch, lengths, [tokens] * len(texts))
+        told = force_decode(translator.model, batch, lengths, [tokens] * len(texts))
     logs = np.stack([each.log_probabilities for each in told])  # [1 + source words, target pieces]
     values = np.zeros((len(target.words), len(source.words)), np.float32)
     np.add.at(values[:, : len(words)], np.array(target.groups), (logs[:1] - logs[1:]).T)

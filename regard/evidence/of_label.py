@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,21 +10,19 @@ from torch import Tensor
 
 from regard.evidence.agreement import evidence
 from regard.evidence.differentiating import differentiating
+from regard.evidence.subject import ExaminedClassifier
 from regard.look.trace import Evidence, Trace
-from regard.models.document_counts import Counts
-from regard.models.document_words import Words
+from regard.models.documents.counts import Counts
+from regard.models.documents.words import Words
 from regard.text.documents import DocumentBatch
 
-if TYPE_CHECKING:
-    from regard.classifier import Classifier
 
-
-def examined_label(classifier: Classifier, trace: Trace) -> Trace:
+def examined_label(classifier: ExaminedClassifier, trace: Trace) -> Trace:
     """The trace with the evidence about it; the model is asked once for each word."""
     return replace(trace, evidence=[_leave_one_out(classifier, trace), _gradient(classifier, trace)])
 
 
-def _leave_one_out(classifier: Classifier, trace: Trace) -> Evidence:
+def _leave_one_out(classifier: ExaminedClassifier, trace: Trace) -> Evidence:
     """By how much does log p(label) fall when a word is not there?"""
     text, words = trace.source.text, trace.source.words
     texts = [text, *(f"{text[: word.start]} {text[word.end :]}" for word in words)]
@@ -33,9 +30,9 @@ def _leave_one_out(classifier: Classifier, trace: Trace) -> Evidence:
     return evidence("leave one out", (logs[:1] - logs[1:]).numpy()[None], trace)
 
 
-def _gradient(classifier: Classifier, trace: Trace) -> Evidence:
+def _gradient(classifier: ExaminedClassifier, trace: Trace) -> Evidence:
     """|∂ log p(label) / ∂ x_j · x_j|, summed over the judges and the pieces of each word."""
-    reader, model = classifier.labeller.reader, classifier.model
+    reader, model = classifier.reader, classifier.model
     batch = DocumentBatch.of([reader(trace.source.text)], reader.spelling).to(classifier.device)
     embedded: list[Tensor] = []
 

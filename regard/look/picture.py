@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.files import write_file
 from regard.look.colours import DARK_PAPER, LIGHT_PAPER, level
 from regard.look.layout import MARGIN, Cell, Words, written
 from regard.look.svg import document, element
 from regard.look.table import Table
 from regard.look.trace import Side, Span
+from regard.runtime.files import write_file
 
 SIDE = 96.0
 """of a panel, its longer one"""

@@ -14,11 +14,11 @@ from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.files import write_file
 from regard.look.colours import LEVELS, LIGHT_PAPER, colour, ink
 from regard.look.layout import Cell, Curve, Picture, Words, grid_picture, links_picture, short
 from regard.look.svg import FONTS
 from regard.look.table import END, Table
+from regard.runtime.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.files import write_file
 from regard.look.json_field import Field
+from regard.runtime.files import write_file
 from regard.text.boundaries import Direction, direction, word_bounds
 
 FORMAT = 1
@@ -232,12 +232,6 @@ class Trace:
                 raise ValueError(f"evidence {other.name!r}: expected {shape} words, got {other.values.shape}")
         if self.steps and len(self.steps) != len(self.target.pieces):
             raise ValueError(f"steps: expected {len(self.target.pieces)}, one a target piece, got {len(self.steps)}")
-
-    def _repr_html_(self) -> str:
-        """In a notebook: the page, in a frame of its own."""
-        from regard.look.page import frame
-
-        return frame([self])
 
 
 def write(traces: Iterable[Trace], path: str | Path) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.files import check_output, write_file
 from regard.look.layout import Picture, grid_picture, links_picture
 from regard.look.table import table
 from regard.look.terminal import grid
 from regard.look.text_view import marked, passage, text_picture
 from regard.look.trace import Trace, write
+from regard.runtime.files import check_output, write_file
 
 PICTURES = (".svg", ".png", ".pdf")
 ENDINGS = (".html", *PICTURES, ".json")

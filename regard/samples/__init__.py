@@ -1,4 +1,4 @@
-"""A small English-Marathi corpus written for this project, and the code it is built from."""
+"""A small English–Marathi corpus, written for this project by tools/sample."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -11,11 +11,6 @@ LINKS = ("links.src", "links.tgt", "links.talp")  # word links: tokens, tokens, 
 def folder() -> Path:
     """The folder that holds the parts named above."""
     return Path(str(files(__name__))) / "english-marathi"
-
-
-def free() -> Path:
-    """The free sentences before the split."""
-    return Path(str(files(__name__))) / "free.tsv"
 
 
 def read(path: Path) -> list[tuple[str, str]]:

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from regard.search.beam import beam
-from regard.search.hypothesis import Hypothesis, Length, Translating
-from regard.search.walk import sample
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.stepwise import sample
 
 WIDER = 2
 """how many times as wide the search is that looks for further texts"""
@@ -35,10 +35,10 @@ class Wording:
 
 
 def n_best(
-    model: Translating,
+    model: DecoderModel,
     source: Tensor,
     lengths: Tensor,
-    limit: Length,
+    limit: LengthLimit,
     wording: Wording,
     best: int,
     prefixes: Sequence[Sequence[int]] | None = None,
@@ -54,8 +54,8 @@ def n_best(
     plain = beam(
         model, source, lengths, limit, width=width, best=WIDER * width, penalty=penalty, prefixes=prefixes
     )  # all that ended
-    found = [distinct(some, wording) for some in plain]
-    lacking = [row for row, some in enumerate(found) if len(some) < best]
+    by_sentence = [distinct(some, wording) for some in plain]
+    lacking = [row for row, some in enumerate(by_sentence) if len(some) < best]
     if lacking:
         rows = torch.tensor(lacking)
         more = beam(
@@ -70,31 +70,32 @@ def n_best(
             surface=wording.surface,
         )
         for row, others in zip(lacking, more, strict=True):
-            later = [each for each in others if _rank(each) >= _rank(found[row][0])]
-            found[row] = distinct(sorted([*found[row], *later], key=_rank), wording)
-    return [some[:best] for some in found]
+            later = [each for each in others if _rank(each) >= _rank(by_sentence[row][0])]
+            by_sentence[row] = distinct(sorted([*by_sentence[row], *later], key=_rank), wording)
+    return [some[:best] for some in by_sentence]
 
 
 def samples(
-    model: Translating,
+    model: DecoderModel,
     source: Tensor,
     lengths: Tensor,
-    limit: Length,
+    limit: LengthLimit,
     wording: Wording,
     best: int,
     prefixes: Sequence[Sequence[int]] | None = None,
     temperature: float = 1.0,
-    among: int | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
 ) -> list[list[Hypothesis]]:
     """Draw until there are `best` different texts of each sentence; the highest score first.
 
     After `best` draws only sentences that lack texts are drawn again, `DRAWS` · `best` times in all at most.
     """
-    found: list[list[Hypothesis]] = [[] for _ in lengths]
+    by_sentence: list[list[Hypothesis]] = [[] for _ in lengths]
     rows = list(range(len(lengths)))
     for draw in range(DRAWS * best):
         if draw >= best:
-            rows = [row for row in rows if len(found[row]) < best]
+            rows = [row for row in rows if len(by_sentence[row]) < best]
         if not rows:
             break
         some = torch.tensor(rows)
@@ -104,12 +105,13 @@ def samples(
             lengths[some],
             limit,
             temperature=temperature,
-            among=among,
+            top_k=top_k,
+            top_p=top_p,
             prefixes=None if prefixes is None else [prefixes[row] for row in rows],
         )
         for row, each in zip(rows, drawn, strict=True):
-            found[row] = distinct(sorted([*found[row], each], key=lambda x: -x.score), wording)
-    return found
+            by_sentence[row] = distinct(sorted([*by_sentence[row], each], key=lambda x: -x.score), wording)
+    return by_sentence
 
 
 def distinct(ranked: Sequence[Hypothesis], wording: Wording) -> list[Hypothesis]:

@@ -1,4 +1,4 @@
-"""What every search needs of a model, and what it gives back."""
+"""What every search needs of a model, and what it returns."""
 
 from __future__ import annotations
 
@@ -11,43 +11,44 @@ from torch import Tensor
 from regard.text.vocabulary import END
 
 
-class State(Protocol):
-    """k hypotheses of B sentences, in mid-translation."""
+class DecoderState(Protocol):
+    """k unfinished hypotheses of B sentences. Never changed: a step returns a new one."""
 
     def select(self, parents: Tensor) -> Self:
-        """The hypotheses [B, k'] of each sentence, in the given order."""
+        """Return the hypotheses [B, k'] of each sentence, in the given order."""
 
     def keep(self, sentences: Tensor) -> Self:
-        """Only these sentences [B'], in the given order."""
+        """Return the state of these sentences [B'] alone, in the given order."""
 
-    def held(self, steps: int) -> Held | None:
-        """The same for so many steps that a GPU plays back; None: it could not."""
+    def static(self, steps: int) -> StaticState | None:
+        """Return a copy in static buffers with room for so many steps, for a CUDA graph; None if that is impossible."""
 
 
-class Held(Protocol):
-    """A state whose tensors keep their places."""
+class StaticState(Protocol):
+    """A state in static buffers, which a CUDA graph updates in place."""
 
     @property
     def state(self) -> Any: ...
 
-    def hold(self, after: Any, parents: Tensor) -> None:
-        """What the state is after a step, of the hypotheses [B, k]."""
+    def update_(self, after: Any, parents: Tensor) -> None:
+        """Copy the state after a step, of the hypotheses [B, k], into the buffers."""
 
-    def released(self, steps: int) -> Any:
-        """As it is after so many steps."""
+    def snapshot(self, steps: int) -> Any:
+        """Return the state after so many steps, as one that is never changed."""
 
 
-class Translating(Protocol):
+class DecoderModel(Protocol):
     """A model as search sees it."""
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        """source [B, S] of `lengths` [B] → one hypothesis a sentence, before its first token."""
+        """Return the state of one empty hypothesis per sentence, for source [B, S] of `lengths` [B]."""
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
         """The last tokens [B, k] → (logits [B, k, V], weights [B, k, layers, heads, S], the next state)."""
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """What else looks, for target [B, T] from the start token on: "encoder", "decoder" [B, layers, heads, …]."""
+        """Return the self-attention for target [B, T], which begins with the start token: "encoder", "decoder"
+        [B, layers, heads, …]."""
 
 
 @dataclass(frozen=True)
@@ -61,32 +62,33 @@ class Hypothesis:
     score: float
     """what hypotheses are ranked by: higher is better"""
     finished: bool
-    """whether the end token was reached before the longest length allowed"""
+    """whether the end token was reached before the maximum length"""
     weights: np.ndarray[Any, np.dtype[np.float32]]
-    """[layers, heads, steps, S]: what each step looked at; the last one is the end token's, if it was reached"""
+    """[layers, heads, steps, S]: the attention of each step; the last one is the end token's, if it was reached"""
 
     @property
-    def said(self) -> list[int]:
+    def output_tokens(self) -> list[int]:
         """the tokens, with the end token if it was reached"""
         return [*self.tokens, END] if self.finished else self.tokens
 
 
 @dataclass(frozen=True)
-class Length:
-    """How long an output may be for a source of n tokens: at least `least`, at most ratio · n + margin tokens, the end
-    token counted; one that has not ended by then is cut off. Learned from the training pairs."""
+class LengthLimit:
+    """How long an output may be for a source of n tokens: at least `shortest`, at most ratio · n + margin tokens, the
+    end token counted; one that has not ended by then is cut off. Learned from the training pairs."""
 
     ratio: float
     margin: float
-    least: int = 0
-    most: int = 1000
+    shortest: int = 0
+    longest: int = 1000
 
-    def cap(self, source: int) -> int:
-        return max(1, self.least, min(self.most, int(self.ratio * source + self.margin)))
+    def max_length(self, source: int) -> int:
+        """Return the maximum length for a source of so many tokens."""
+        return max(1, self.shortest, min(self.longest, int(self.ratio * source + self.margin)))
 
     @classmethod
-    def learned(cls, pairs: list[tuple[int, int]]) -> Length:
-        """From (source, target) lengths: a line above nearly all of them, and a fifth on top."""
+    def learned(cls, pairs: list[tuple[int, int]]) -> LengthLimit:
+        """Fit (source, target) lengths: a line above nearly all of them, and a fifth on top."""
         source, target = np.array(pairs, dtype=np.float64).T
         ratio = float(np.quantile(target / np.maximum(source, 1), 0.95))
         margin = float(np.quantile(target - ratio * source, 0.999))

@@ -19,13 +19,18 @@ def split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     """
     keys = [match_key(pair.source) for pair in pairs]
     ranked = sorted(set(keys), key=_rank)
-    count = min(max(len(ranked) // 20, LEAST), MOST, len(ranked) // 5)
+    count = dev_size(len(ranked))
     if count == 0:
         raise ValueError(f"a dev part needs 5 distinct sources, {len(ranked)} came; add pairs, or give some with --dev")
     chosen = set(ranked[:count])
     train = [pair for pair, key in zip(pairs, keys, strict=True) if key not in chosen]
     dev = [pair for pair, key in zip(pairs, keys, strict=True) if key in chosen]
     return train, dev
+
+
+def dev_size(sources: int) -> int:
+    """Return how many of so many distinct sources become dev: 5 %, at least 50 and at most 1,000, never over 20 %."""
+    return min(max(sources // 20, LEAST), MOST, sources // 5)
 
 
 def leaked_sources(train: Sequence[Pair], dev: Sequence[Pair]) -> int:

@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from regard import folder as folders
+from regard.config import folder as folders
 from regard.training.plan import Plan
 
 FILE = "last.safetensors"

@@ -13,17 +13,17 @@ from typing import Any
 
 import torch
 
-from regard import folder as folders
+from regard.config import folder as folders
+from regard.runtime.precision import Precision, autocast, fast_products
 from regard.training import checkpoint
-from regard.training.beside import side_by_side
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
+from regard.training.graph_capture import RecordedUpdate
 from regard.training.interrupts import deferred_interrupt
 from regard.training.pacing import Pacing
 from regard.training.plan import Plan, by_epochs
-from regard.training.precision import Precision, autocast, fast_products
+from regard.training.prefetch import side_by_side
 from regard.training.progress import LOGGED, Reporter
-from regard.training.recording import RecordedUpdate
 from regard.training.task import MakeBatch, Task, Validation
 from regard.training.updating import DivergedError, Update
 

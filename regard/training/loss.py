@@ -15,8 +15,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from regard.core.kernels.fused.kernels import without_kernels
-from regard.core.product import product_dtype
+from regard.core.kernels.gpu.kernels import without_kernels
+from regard.runtime.packed_product import product_dtype
 
 ROWS = 128
 """rows at a time on the CPU"""

@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.core.kernels.fused.blocks import power
-from regard.core.kernels.fused.device import on
+from regard.core.kernels.gpu.blocks import power
+from regard.runtime.device_guard import device_guard
 
 WIDEST = 1 << 16
 """tokens of a vocabulary that a program can hold"""
@@ -21,7 +21,7 @@ def rows(logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float
     losses = logits.new_empty(count, dtype=torch.float32)
     if count:
         block = power(size)
-        with on(logits.device):
+        with device_guard(logits.device):
             _row[(count,)](
                 logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,
                 size, 1 / count, smoothing,

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from regard import folder as folders
-from regard.files import check_new_folder
+from regard.config import folder as folders
+from regard.runtime.files import check_new_folder
 from regard.training import checkpoint
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent

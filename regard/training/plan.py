@@ -11,7 +11,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from regard.training.recipe import TrainingRecipe
+from regard.config.recipe import TrainingRecipe
 
 VALIDATED = 1000
 """at most so many sources of dev are tried at a validation"""

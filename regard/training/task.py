@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from regard.config.recipe import Recipe
+from regard.runtime.precision import Precision
 from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
-from regard.training.precision import Precision
-from regard.training.recipe import Recipe
 
 MakeBatch = Callable[[torch.device], Any]
 """the batch on that device; `batch.tokens` says how much it teaches"""

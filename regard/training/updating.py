@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.config.recipe import TrainingRecipe
+from regard.runtime.precision import Precision, autocast
 from regard.training.checkpoint import Progress
-from regard.training.precision import Precision, autocast
-from regard.training.recipe import TrainingRecipe
 from regard.training.task import Task
 
 

@@ -31,7 +31,7 @@ class Told:
         self._rule = rule
         self.asked: list[tuple[str, str]] = []
 
-    def forced(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
+    def force_decode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
         assert len(sources) == len(targets)
         self.asked += zip(sources, targets, strict=True)
         return [self._trace(side(tidy(one)), side(tidy(other))) for one, other in zip(sources, targets, strict=True)]

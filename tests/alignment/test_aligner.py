@@ -66,8 +66,8 @@ def test_the_way_reaches_the_links() -> None:
 
 def test_a_trace_of_another_text_is_told_with_its_line() -> None:
     class Deaf(Told):
-        def forced(self, sources, targets):  # type: ignore[no-untyped-def]
-            return super().forced(sources, ["other"] * len(targets))
+        def force_decode(self, sources, targets):  # type: ignore[no-untyped-def]
+            return super().force_decode(sources, ["other"] * len(targets))
 
     with pytest.raises(ValueError, match=r"^line 2: target: expected a trace of 'b'"):
         list(align([("a", ""), ("a", "b")], Deaf(same_word)))

@@ -50,7 +50,7 @@ OUTPUTS += ["folder", "missing/a.txt"]
 LOOKS = ["terminal", "terminal", "out/a.html", "out/a.svg", "out/a.svg", "out/a.json", "out/a.json"]
 LOOKS += ["out/a.gif", "missing/a.svg", "folder", "/dev/null"]
 COMPANIONS = {
-    **{name: ["--sample"] for name in ("--temperature", "--among", "--seed")},
+    **{name: ["--sample"] for name in ("--temperature", "--top-k", "--top-p", "--seed")},
     "--view": ["--look", "out/a.svg"],
     "--show": ["--diagnose", "missed"],
     "--symmetrize": ["--with", "rnn"],
@@ -112,7 +112,8 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--length-penalty": real(-1, 3),
         "--sample": FLAG,
         "--temperature": real(-0.5, 2),
-        "--among": whole(0, 9),
+        "--top-k": whole(0, 9),
+        "--top-p": among("0.9", "1", "0.01", "0", "2", "x"),
         "--seed": whole(0, 9),
         "--prefix": among(*TEXTS),
         "--carry": among("numbers", "numbers,names", "all", ""),

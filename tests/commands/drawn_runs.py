@@ -145,7 +145,7 @@ def _in_process(line: CommandLine) -> Ended:
 def _as_process(line: CommandLine) -> Ended:
     """As a process with streams of its own, forked from one that has imported everything already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["regard.cli", "regard.translator", "tests.commands.drawn_runs"])
+    context.set_forkserver_preload(["regard.cli", "regard.tasks.translation.predictor", "tests.commands.drawn_runs"])
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("in", "out", "error")]
         files[0].write_bytes(line.stdin)

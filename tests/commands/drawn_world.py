@@ -96,7 +96,7 @@ def _transformer() -> dict[str, Any]:
 
 
 def _recipe(base: str, settings: dict[str, Any]) -> str:
-    from regard.training.recipe import read_recipe, to_toml
+    from regard.config.recipe import read_recipe, to_toml
 
     return f'base = "{base}"\n' + to_toml(read_recipe(base, settings))
 

@@ -15,8 +15,8 @@ from tests.test_cli import SOURCES, Inside, files, inside, refused  # noqa: F401
     [
         (["--temperature", "0.5"], "--temperature: no effect here; expected --sample"),
         (["--seed", "1"], "--seed: no effect here; expected --sample"),
-        (["--among", "3"], "--among: no effect here; expected --sample"),
-        (["--among", "3", "--seed", "1"], "--among, --seed: no effect"),
+        (["--top-k", "3"], "--top-k: no effect here; expected --sample"),
+        (["--top-k", "3", "--seed", "1"], "--top-k, --seed: no effect"),
         (["--sample", "--beam", "3"], "--beam: no effect"),
         (["--sample", "--length-penalty", "0.5"], "--length-penalty: no effect"),
         (["--beam", "1", "--length-penalty", "0.5"], "--length-penalty: no effect"),

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from regard.core.kernels import dense, energies, parts, tile_access
+from regard.core.kernels import dense
+from regard.core.kernels.cpu import energies, parts, tile_access
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from regard import (
     per_head,
 )
 from regard.core.grid_patterns import GridWindow
+from regard.core.kernels.cpu.parts import parts_of
+from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.hard import HardChoice
-from regard.core.kernels.heads import Heads
-from regard.core.kernels.parts import parts_of
-from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.pattern_text import parse
+from regard.core.plan import HEADS
 from tests.core.drawn import NORMALIZERS, Case, cases
 from tests.core.kernels.test_drawn_cases import check
 from tests.core.test_patterns import atoms, check_spans
@@ -114,7 +114,7 @@ def test_hard(case: Case) -> None:
 @many
 @pytest.mark.usefixtures("small_tiles")
 def test_heads(case: Case) -> None:
-    check(Heads(), case)
+    check(HEADS, case)
 
 
 def test_spans_are_tight() -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import Additive, Attention, Causal, Cosine, Dot, General, MultiHead, ScaledDot
-from regard.core.product import Product
+from regard.runtime.packed_product import Product
 
 MODES = [(grad, narrow) for grad in ("grad", "no_grad", "inference") for narrow in (False, True)]
 HEADS, DIM = 2, 6

@@ -5,7 +5,7 @@ import torch
 
 from regard import Additive, Hard, LocalPredictive, Score, Softmax, Sparsemax, attention, parse_pattern, plan
 from regard.core.kernels.dense import Dense
-from regard.core.kernels.fused import kernels
+from regard.core.kernels.gpu import kernels
 
 Q = torch.zeros(2, 4, 600, 8)
 

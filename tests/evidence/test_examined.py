@@ -28,12 +28,12 @@ def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module")
 def trace(translator: regard.Translator) -> Trace:
-    return translator.forced([SOURCE], [TARGET])[0]
+    return translator.force_decode([SOURCE], [TARGET])[0]
 
 
 def told(translator: regard.Translator, source: str) -> np.ndarray:
     """log p of each piece of the target."""
-    (found,) = translator.forced([source], [TARGET])
+    (found,) = translator.force_decode([source], [TARGET])
     return np.log([step.probability for step in found.steps])
 
 
@@ -95,7 +95,7 @@ def test_uniform_attention_says_something_else(translator: regard.Translator, tr
     plain, uniform, shuffled = altered(translator, trace, translator.said(trace))
     assert plain.name == "as it is"
     assert plain.log_probability == pytest.approx(trace.candidates[0].log_probability, abs=1e-4)
-    assert plain.text == translator.translate(SOURCE, regard.translator.Search(1))
+    assert plain.text == translator.translate(SOURCE, regard.tasks.translation.predictor.Search(1))
     assert uniform.log_probability < plain.log_probability - 1
     assert shuffled.log_probability < plain.log_probability - 1
 

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
+from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.dense_hard import DenseHard
-from regard.core.kernels.fused.kernels import Classes, FusedAdditive, FusedDot, FusedHard
+from regard.core.kernels.gpu.kernels import Classes, FusedAdditive, FusedDot, FusedHard
 from regard.core.kernels.hard import HardChoice
-from regard.core.kernels.heads import Heads
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
+from regard.core.plan import HEADS
 from regard.core.reference import reference
 from regard.core.result import Result
 from tests.gpu.drawn import Case, Range, draw, is_hard
@@ -161,4 +161,4 @@ def test_anywhere_hard(number: int) -> None:
 
 @drawn_cases
 def test_anywhere_heads(number: int) -> None:
-    check(Heads(), Range(by_head=True, features=(8, 64, 80), normalizers=(*FAMILY, *HARD)), number)
+    check(HEADS, Range(by_head=True, features=(8, 64, 80), normalizers=(*FAMILY, *HARD)), number)

@@ -8,7 +8,7 @@ from entmax import entmax15, sparsemax
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.models.recurrent import Recurrent, RecurrentOptions
+from regard.models.recurrent.model import Recurrent, RecurrentOptions
 
 VOCABULARY = 11
 START, END = 1, 2

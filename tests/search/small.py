@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from regard.models.recurrent import Recurrent, RecurrentOptions
+from regard.models.recurrent.model import Recurrent, RecurrentOptions
 from regard.search.hypothesis import Hypothesis
 from regard.text.vocabulary import END, START
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models.recurrent import Recurrent
+from regard.models.recurrent.model import Recurrent
 from regard.search.beam import beam
-from regard.search.hypothesis import Hypothesis, Length
-from regard.search.walk import greedy
+from regard.search.hypothesis import Hypothesis, LengthLimit
+from regard.search.stepwise import greedy
 from regard.text.vocabulary import END, START
 from tests.search.small import check_against_forward, sources, translator
 
@@ -48,7 +48,7 @@ def all_translations(
 def test_a_beam_that_is_wide_enough_finds_everything(shape: int, penalty: float) -> None:
     model = translator(6, seed=shape, shape=shape)
     source, lengths = sources(4, 2)
-    found = beam(model, source, lengths, Length(0, 3), width=60, best=40, penalty=penalty)
+    found = beam(model, source, lengths, LengthLimit(0, 3), width=60, best=40, penalty=penalty)
     for row, n in enumerate(lengths.tolist()):
         expected = all_translations(model, source[row, :n], 6, 3, penalty)
         assert len(expected) == 1 + 3 + 9 + 27
@@ -57,7 +57,7 @@ def test_a_beam_that_is_wide_enough_finds_everything(shape: int, penalty: float)
 
 
 def written_out(model: Recurrent, source: Tensor, cap: int, width: int, penalty: float) -> list[tuple[list[int], bool]]:
-    """Beam search with lists: an end among the k best is set aside, the k best that do not end go on."""
+    """Beam search with lists: an end top_k the k best is set aside, the k best that do not end go on."""
     going: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[bool, float, list[int]]] = []
     for time in range(1, cap + 1):
@@ -83,7 +83,7 @@ def test_as_written_out(width: int, shape: int, penalty: float) -> None:
     for seed in range(2):
         model = translator(12, seed, shape, sharp=0.7)
         source, lengths = sources(4, 5, 2)
-        found = beam(model, source, lengths, Length(1, 2), width=width, best=width, penalty=penalty)
+        found = beam(model, source, lengths, LengthLimit(1, 2), width=width, best=width, penalty=penalty)
         for row, n in enumerate(lengths.tolist()):
             assert told(found[row]) == written_out(model, source[row, :n], n + 2, width, penalty)
 
@@ -93,8 +93,8 @@ def test_a_beam_of_one_is_greedy(shape: int) -> None:
     for seed in range(4):
         model = translator(12, seed, shape, sharp=0.7)
         source, lengths = sources(4, 6, 2, 7)
-        wide = beam(model, source, lengths, Length(1, 3), width=1)
-        for one, other in zip(wide, greedy(model, source, lengths, Length(1, 3)), strict=True):
+        wide = beam(model, source, lengths, LengthLimit(1, 3), width=1)
+        for one, other in zip(wide, greedy(model, source, lengths, LengthLimit(1, 3)), strict=True):
             assert told(one) == told([other])
             assert one[0].log_probability == pytest.approx(other.log_probability, abs=1e-5)
             assert one[0].score == pytest.approx(other.score, abs=1e-5)
@@ -106,7 +106,7 @@ def test_a_beam_of_one_is_greedy(shape: int) -> None:
 def test_hypotheses_are_what_the_forward_pass_says(shape: int, penalty: float) -> None:
     model = translator(30, shape, shape, sharp=0.6)
     source, lengths = sources(5, 2, 7)
-    found = beam(model, source, lengths, Length(1, 2), width=4, best=4, penalty=penalty)
+    found = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4, penalty=penalty)
     for row, n in enumerate(lengths.tolist()):
         assert len(found[row]) == 4
         for each in found[row]:
@@ -118,11 +118,11 @@ def test_n_best_are_sorted_and_distinct() -> None:
     for seed in range(4):
         model = translator(30, seed, sharp=0.6)
         source, lengths = sources(5, 3)
-        for some in beam(model, source, lengths, Length(1, 2), width=6, best=6):
+        for some in beam(model, source, lengths, LengthLimit(1, 2), width=6, best=6):
             assert len({(tuple(each.tokens), each.finished) for each in some}) == len(some) == 6
             assert [(not x.finished, -x.score) for x in some] == sorted((not x.finished, -x.score) for x in some)
-        best = beam(model, source, lengths, Length(1, 2), width=6, best=2)
-        whole = beam(model, source, lengths, Length(1, 2), width=6, best=6)
+        best = beam(model, source, lengths, LengthLimit(1, 2), width=6, best=2)
+        whole = beam(model, source, lengths, LengthLimit(1, 2), width=6, best=6)
         assert [told(some) for some in best] == [told(some)[:2] for some in whole]
 
 
@@ -130,9 +130,9 @@ def test_n_best_are_sorted_and_distinct() -> None:
 def test_a_batch_is_each_by_itself(shape: int) -> None:
     model = translator(30, shape, shape, sharp=0.6)
     source, lengths = sources(5, 2, 9, 1)
-    whole = beam(model, source, lengths, Length(1, 1), width=3, best=3)
+    whole = beam(model, source, lengths, LengthLimit(1, 1), width=3, best=3)
     for row, n in enumerate(lengths.tolist()):
-        (alone,) = beam(model, source[row : row + 1, :n], lengths[row : row + 1], Length(1, 1), width=3, best=3)
+        (alone,) = beam(model, source[row : row + 1, :n], lengths[row : row + 1], LengthLimit(1, 1), width=3, best=3)
         assert told(alone) == told(whole[row])
         for one, other in zip(alone, whole[row], strict=True):
             assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
@@ -144,8 +144,8 @@ def test_prefixes_are_kept(width: int) -> None:
     model = translator(30, 1, sharp=0.6)
     source, lengths = sources(5, 2, 4)
     prefixes = [[7, 8, 9], [], [10] * 20]
-    found = beam(model, source, lengths, Length(1, 1), width=width, best=width, prefixes=prefixes)
-    free = beam(model, source, lengths, Length(1, 1), width=width, best=width)
+    found = beam(model, source, lengths, LengthLimit(1, 1), width=width, best=width, prefixes=prefixes)
+    free = beam(model, source, lengths, LengthLimit(1, 1), width=width, best=width)
     assert told(found[1]) == told(free[1])
     for row, prefix in enumerate(prefixes):
         assert found[row]
@@ -157,7 +157,7 @@ def test_prefixes_are_kept(width: int) -> None:
 def test_a_prefix_that_is_the_best_anyway_changes_nothing() -> None:
     model = translator(30, 2, sharp=0.6)
     source, lengths = sources(5)
-    limit = Length(0, 6, least=4)
+    limit = LengthLimit(0, 6, shortest=4)
     free = beam(model, source, lengths, limit, width=1)[0][0]
     held = beam(model, source, lengths, limit, width=1, prefixes=[free.tokens[:3]])[0][0]
     assert held.tokens == free.tokens and held.log_probability == pytest.approx(free.log_probability)
@@ -168,7 +168,7 @@ def test_nothing_is_shorter_than_the_least(least: int) -> None:
     model = translator(12, 3)
     model.output.bias.data[END] += 20  # would end at once
     source, lengths = sources(5, 2)
-    for some in beam(model, source, lengths, Length(0, 5, least=least), width=3, best=3):
+    for some in beam(model, source, lengths, LengthLimit(0, 5, shortest=least), width=3, best=3):
         assert min(len(each.tokens) for each in some) == least
         assert len(some[0].tokens) == least
 
@@ -177,7 +177,7 @@ def test_nothing_is_longer_than_the_cap() -> None:
     model = translator(12, 3)
     model.output.bias.data[END] -= 50  # would never end
     source, lengths = sources(5, 2)
-    for n, some in zip((5, 2), beam(model, source, lengths, Length(2, 1), width=3, best=3), strict=True):
+    for n, some in zip((5, 2), beam(model, source, lengths, LengthLimit(2, 1), width=3, best=3), strict=True):
         assert [len(each.tokens) for each in some] == [2 * n + 1] * 3
         assert not any(each.finished for each in some)
         assert all(each.weights.shape == (1, 1, 2 * n + 1, n) for each in some)
@@ -186,7 +186,7 @@ def test_nothing_is_longer_than_the_cap() -> None:
 def test_ended_hypotheses_come_before_those_cut_off() -> None:
     model = translator(12, 4, sharp=0.7)
     source, lengths = sources(3, 5, 6)
-    for some in beam(model, source, lengths, Length(0, 3), width=5, best=5):
+    for some in beam(model, source, lengths, LengthLimit(0, 3), width=5, best=5):
         finished = [each.finished for each in some]
         assert finished == sorted(finished, reverse=True)
 
@@ -194,7 +194,7 @@ def test_ended_hypotheses_come_before_those_cut_off() -> None:
 def test_weights_add_up_to_1() -> None:
     model = translator(30, 5, sharp=0.6)
     source, lengths = sources(5, 2)
-    for n, some in zip((5, 2), beam(model, source, lengths, Length(1, 2), width=3, best=3), strict=True):
+    for n, some in zip((5, 2), beam(model, source, lengths, LengthLimit(1, 2), width=3, best=3), strict=True):
         for each in some:
             assert each.weights.shape == (1, 1, len(each.tokens) + each.finished, n)
             torch.testing.assert_close(torch.from_numpy(each.weights.sum(-1)), torch.ones(each.weights.shape[:-1]))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from regard.search import playing
+from regard.search import graph_replay
 from regard.search.beam import beam
 from regard.search.distinct import DRAWS, Wording, distinct, n_best, samples
-from regard.search.hypothesis import Hypothesis, Length
-from regard.search.walk import sample
+from regard.search.hypothesis import Hypothesis, LengthLimit
+from regard.search.stepwise import sample
 from regard.text.vocabulary import END
 from tests.search.small import check_against_forward, sources, translator
 
@@ -38,9 +38,9 @@ def test_n_best_are_different_texts_and_the_first_is_that_of_the_beam(shape: int
     for seed in range(3):
         model = translator(SIZE, seed, shape, sharp=0.6)
         source, lengths = sources(5, 2, 7)
-        plain = beam(model, source, lengths, Length(1, 2), width=5, best=5, penalty=penalty)
+        plain = beam(model, source, lengths, LengthLimit(1, 2), width=5, best=5, penalty=penalty)
         repeats += sum(len(set(texts(some))) < 5 for some in plain)
-        found = n_best(model, source, lengths, Length(1, 2), WORDING, 5, width=5, penalty=penalty)
+        found = n_best(model, source, lengths, LengthLimit(1, 2), WORDING, 5, width=5, penalty=penalty)
         for row, (some, before) in enumerate(zip(found, plain, strict=True)):
             assert len(set(texts(some))) == len(some) == 5
             assert some[0].tokens == before[0].tokens and some[0].score == before[0].score
@@ -55,26 +55,28 @@ def test_a_beam_that_held_enough_texts_is_not_searched_again() -> None:
     model = translator(SIZE, 1, sharp=0.6)
     source, lengths = sources(5, 2)
     own = Wording(lambda tokens: str(tuple(tokens)), tuple)
-    plain = beam(model, source, lengths, Length(1, 2), width=4, best=4)
-    found = n_best(model, source, lengths, Length(1, 2), own, 4, width=4)
-    assert [[each.said for each in some] for some in found] == [[each.said for each in some] for some in plain]
+    plain = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4)
+    found = n_best(model, source, lengths, LengthLimit(1, 2), own, 4, width=4)
+    assert [[each.output_tokens for each in some] for some in found] == [
+        [each.output_tokens for each in some] for some in plain
+    ]
 
 
 def test_where_there_are_fewer_texts_fewer_are_given() -> None:
     """All that can be said in one step is one of 14 pieces, or nothing."""
     model = translator(SIZE, 2, sharp=0.6)
     source, lengths = sources(4)
-    (some,) = n_best(model, source, lengths, Length(0, 1), WORDING, 20, width=20)
+    (some,) = n_best(model, source, lengths, LengthLimit(0, 1), WORDING, 20, width=20)
     assert sorted(texts(some)) == sorted(["", *NAMES])
     by_size = Wording(lambda tokens: str(len(text(tokens))), text)
-    (some,) = n_best(model, source, lengths, Length(0, 1), by_size, 20, width=20)
+    (some,) = n_best(model, source, lengths, LengthLimit(0, 1), by_size, 20, width=20)
     assert sorted(len(text(each.tokens)) for each in some) == list(range(8))
 
 
 def test_the_best_segmentation_stands_for_its_text() -> None:
     model = translator(SIZE, 3, sharp=0.6)
     source, lengths = sources(4, 6)
-    wide = beam(model, source, lengths, Length(0, 4), width=60, best=60)
+    wide = beam(model, source, lengths, LengthLimit(0, 4), width=60, best=60)
     for some in wide:
         chosen = distinct(some, WORDING)
         for each in chosen:
@@ -89,10 +91,12 @@ def test_recombined_beginnings_leave_room_for_others() -> None:
     with one that tells all apart, all go on as ever."""
     model = translator(SIZE, 4, sharp=0.6)
     source, lengths = sources(5, 3)
-    free = beam(model, source, lengths, Length(1, 2), width=4, best=4)
-    apart = beam(model, source, lengths, Length(1, 2), width=4, best=4, surface=tuple)
-    assert [[each.said for each in some] for some in free] == [[each.said for each in some] for some in apart]
-    alike = beam(model, source, lengths, Length(1, 2), width=4, best=9, surface=len)
+    free = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4)
+    apart = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4, surface=tuple)
+    assert [[each.output_tokens for each in some] for some in free] == [
+        [each.output_tokens for each in some] for some in apart
+    ]
+    alike = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=9, surface=len)
     for some in alike:
         lengths_of = [len(each.tokens) for each in some if each.finished]
         assert len(set(lengths_of)) == len(lengths_of)
@@ -103,7 +107,7 @@ def test_prefixes_are_kept() -> None:
     source, lengths = sources(5, 2, 4)
     prefixes = [[7, 8], [], [10] * 9]
     for prefix, some in zip(
-        prefixes, n_best(model, source, lengths, Length(1, 1), WORDING, 4, prefixes, width=4), strict=True
+        prefixes, n_best(model, source, lengths, LengthLimit(1, 1), WORDING, 4, prefixes, width=4), strict=True
     ):
         assert len(set(texts(some))) == len(some) == 4
         assert all(each.tokens[: len(prefix)] == prefix for each in some)
@@ -112,22 +116,24 @@ def test_prefixes_are_kept() -> None:
 def test_steps_that_are_played_back_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     model = translator(SIZE, 6, sharp=0.6)
     source, lengths = sources(5, 2, 9)
-    expected = n_best(model, source, lengths, Length(1.5, 3), WORDING, 5, width=5)
-    monkeypatch.setattr(playing, "plays", lambda device: True)
-    found = n_best(model, source, lengths, Length(1.5, 3), WORDING, 5, width=5)
-    assert [[each.said for each in some] for some in found] == [[each.said for each in some] for some in expected]
+    expected = n_best(model, source, lengths, LengthLimit(1.5, 3), WORDING, 5, width=5)
+    monkeypatch.setattr(graph_replay, "can_replay", lambda device: True)
+    found = n_best(model, source, lengths, LengthLimit(1.5, 3), WORDING, 5, width=5)
+    assert [[each.output_tokens for each in some] for some in found] == [
+        [each.output_tokens for each in some] for some in expected
+    ]
 
 
 def test_samples_are_different_texts() -> None:
     model = translator(SIZE, 7, sharp=0.3)
     source, lengths = sources(5, 2, 4)
     torch.manual_seed(1)
-    found = samples(model, source, lengths, Length(0, 3), WORDING, 6)
+    found = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 6)
     for some in found:
         assert len(set(texts(some))) == len(some) == 6
         assert [each.score for each in some] == sorted((each.score for each in some), reverse=True)
     torch.manual_seed(1)
-    (first, *_) = sample(model, source, lengths, Length(0, 3))
+    (first, *_) = sample(model, source, lengths, LengthLimit(0, 3))
     assert text(first.tokens) in texts(found[0]), "the first draws are those that were always drawn"
 
 
@@ -144,5 +150,5 @@ def test_sampling_what_has_one_text_ends(monkeypatch: pytest.MonkeyPatch) -> Non
         return step(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(model), "step", counted)
-    found = samples(model, source, lengths, Length(0, 3), WORDING, 3)
+    found = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 3)
     assert [texts(some) for some in found] == [[""], [""]] and drawn == 3 * DRAWS

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.config.recipe import read_recipe
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
-from regard.training.recipe import read_recipe
 from regard.training.task import MakeBatch, Validation
 
 CPU = torch.device("cpu")

@@ -14,14 +14,15 @@ import pytest
 import torch
 
 from regard.core import plan, request
-from regard.models import classifier, encoder
+from regard.models.documents import classifier
+from regard.models.recurrent import encoder
+from regard.tasks.classification.task import Classifying
 from regard.text.batches import Batch
 from regard.text.documents import IGNORED, DocumentBatch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
-from regard.training.classifying import Classifying
-from regard.training.recording import _Recording, tensors
-from tests.training.test_classifying import task
+from regard.training.graph_capture import _Recording, tensors
+from tests.tasks.classification.test_task import task
 
 ELSEWHERE, CPU, CUDA = torch.device("meta"), torch.device("cpu"), torch.device("cuda")
 DEFAULT = "embeddings + convolution + counts"

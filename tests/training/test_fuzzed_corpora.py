@@ -16,14 +16,14 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.scoring import group, score
+from regard.config.recipe import Recipe, read_recipe
+from regard.metrics.translation import group, score
+from regard.tasks.translation.task import Translating
+from regard.tasks.translation.validation import translate_all
 from regard.text.batches import Batch, arrange
 from regard.text.pairs import read_pairs
 from regard.text.split import split
 from regard.training.loss import smoothed_loss
-from regard.training.recipe import Recipe, read_recipe
-from regard.training.translating import Translating
-from regard.training.validation import translate_all
 from tests.training import toy
 
 ODD = [
@@ -118,7 +118,7 @@ def one_update_and_a_translation(paths: list[Path], recipe: Recipe, seed: int) -
     assert bool(loss.isfinite()) and len(each) == batch.tokens
     assert all(bool(x.grad.isfinite().all()) for x in setup.model.parameters() if x.grad is not None)
     setup.model.eval()
-    limit = replace(setup.limit, most=STEPS)
+    limit = replace(setup.limit, longest=STEPS)
     sources, references = group(dev)
     found = translate_all(setup.model, setup.vocabularies, limit, sources, torch.device("cpu"))
     assert len(found) == len(sources) == len(references)

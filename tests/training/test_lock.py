@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from regard.tasks.train import train
 from regard.training import lock as locks
 from regard.training.lock import locked
 from regard.training.progress import Silent
-from regard.training.train import train
 from tests.training import toy
 
 HOLDS = """

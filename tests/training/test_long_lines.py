@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import regard
+from regard.tasks.train import train
 from regard.text.pairs import Pair
 from regard.text.split import split
-from regard.training.train import train
 from tests.training import toy, toy_labels
 
 LONG = "a very long line " * 1200

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from regard.training import translating
+from regard.tasks.train import train
+from regard.tasks.translation import task as translating
 from regard.training.task import Validation
-from regard.training.train import train
 from tests.training import toy
 
 FIVE = {"training.epochs": 5, "training.validations": 5, "training.patience": 2}

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.config.recipe import TrainingRecipe
 from regard.training.plan import Plan, Reading, by_clock, by_epochs
-from regard.training.recipe import TrainingRecipe
 
 RECIPE = TrainingRecipe(
     epochs=3, learning_rate=0.01, warmup=10, decay="cosine", validations=5, scheduled_sampling=0.5, patience=0

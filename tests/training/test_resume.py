@@ -15,11 +15,11 @@ import pytest
 import torch
 
 import regard
+from regard.tasks.train import train
+from regard.tasks.translation import task as translating
+from regard.tasks.translation.predictor import Translator
 from regard.training import loop as loops
 from regard.training import progress as reports
-from regard.training import translating
-from regard.training.train import train
-from regard.translator import Translator
 from tests.training import toy
 
 DRAWS: dict[str, Any] = {"training.epochs": 4, "training.average": 0.9, "training.scheduled_sampling": 0.3}

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import regard
-from regard.notices import RegardWarning
+from regard.runtime.warnings import RegardWarning
 from regard.text.pairs import Pair
 
 SUBJECTS = {"The boy": "मुलगा", "The girl": "मुलगी", "Rahul": "राहुल", "Sita": "सीता", "My friend": "माझा मित्र"}

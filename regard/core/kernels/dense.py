@@ -10,10 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.kernels.formed import few, formed
-from regard.core.kernels.fused.kernels import FusedDot, rounds_float32
+from regard.core.kernels.cpu.second_order import differentiable_twice
+from regard.core.kernels.cpu.small_dense import few, formed
+from regard.core.kernels.gpu.kernels import FusedDot, rounds_float32
 from regard.core.kernels.sdpa import sdpa
-from regard.core.kernels.second_order import differentiable_twice
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Softmax
 from regard.core.patterns import Causal, Full

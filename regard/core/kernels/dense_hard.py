@@ -2,7 +2,7 @@
 
     e = scale · q'ᵀk' + bias,      chosen = argmax(e + noise),      context = value[chosen]
 
-Along blocks (fused/hard.py) it takes more launches, and the first call of a combination compiles kernels for seconds.
+Along blocks (gpu/hard.py) it takes more launches, and the first call of a combination compiles kernels for seconds.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.core import noise
-from regard.core.autocast import without_autocast
-from regard.core.kernels.formed import HIDDEN
+from regard.core.kernels.cpu.small_dense import HIDDEN
+from regard.core.kernels.cpu.tile_kernels import unsuited
 from regard.core.kernels.hard import answer, chosen_of
-from regard.core.kernels.tile_kernels import unsuited
 from regard.core.normalizers import Hard, Softmax
 from regard.core.reference import counters
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.rounding import products
 from regard.core.scores import Bilinear, wide
+from regard.runtime import noise
+from regard.runtime.autocast import without_autocast
+from regard.runtime.matmul_precision import products
 
 PAIRS = 1 << 22
 """of all rows together; their energies are 16 MiB"""

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.core.kernels.scan import best_energy
-from regard.core.kernels.tile_kernels import prepare, solve, unregroupable, unsuited
+from regard.core.kernels.cpu.scan import best_energy
+from regard.core.kernels.cpu.tile_kernels import prepare, solve, unregroupable, unsuited
 from regard.core.normalizers import Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result

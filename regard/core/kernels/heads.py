@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.core.kept import kept
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
 from regard.core.scores import AdditiveTerms, Bilinear, GivenTerms
+from regard.runtime.device_cache import kept
 
 
 class Heads:
+    """Runs a request for each group of heads by `run`, which plans it."""
+
     name = "heads"
+
+    def __init__(self, run: Callable[[Request], Result]) -> None:
+        self._run = run
 
     def refuse(self, request: Request) -> str | None:
         if not isinstance(request.pattern, PerHead):
@@ -26,10 +32,8 @@ class Heads:
         return request.transform
 
     def run(self, request: Request) -> Result:
-        from regard.core.plan import choose
-
         groups = by_pattern(request)
-        return join([choose(group).run() for _, group in groups], [heads for heads, _ in groups])
+        return join([self._run(group) for _, group in groups], [heads for heads, _ in groups])
 
 
 def join(results: list[Result], heads: list[list[int]]) -> Result:

@@ -6,15 +6,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
-from regard.core.kernels import formed
+from regard.core.kernels.cpu import small_dense as formed
+from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.hard import HardChoice
-from regard.core.kernels.heads import Heads
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.tile_kernels import Regrouped, Tiles, Union
 from regard.core.observe import answer
-from regard.core.plan import Plan
+from regard.core.plan import HEADS, Plan
 from regard.core.reference import log_sum_exp, reference
 from tests.core.drawn import NORMALIZERS, Case, cases, strided, unions
 
@@ -141,4 +140,4 @@ def test_dense_hard(case: Case) -> None:
 @many
 @tiled
 def test_heads(case: Case) -> None:
-    check(Heads(), case)
+    check(HEADS, case)

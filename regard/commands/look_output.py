@@ -1,0 +1,88 @@
+"""What `--look` asks for: a grid in the terminal as answers come, files of all of them at the end, or both."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.commands.flags import check_distinct, refuse_idle
+from regard.commands.screen import complain
+
+if TYPE_CHECKING:
+    from regard.look.trace import Trace
+    from regard.tasks.translation.predictor import Answer, Translator
+
+
+class Looking:
+    """Each of `looks` is "terminal" or the name of a file; one that cannot be written is refused at once.
+
+    `output` is where the results go, which must be another file; None: standard output.
+    """
+
+    def __init__(
+        self, looks: Sequence[str], view: str | None, evidence: bool, output: Path | None, as_json: bool
+    ) -> None:
+        from regard.look import views
+
+        if not looks:
+            refuse_idle({"--view": view, "--evidence": evidence}, "expected --look with it")
+        self.wanted = bool(looks)
+        self._terminal = "terminal" in looks
+        if as_json and output is None and self._terminal:
+            raise ValueError("--json and --look terminal both write on standard output: expected one of them, or -o")
+        self._files = [Path(look) for look in dict.fromkeys(looks) if look != "terminal"]
+        self._view, self._evidence = view, evidence
+        self._traces: list[Trace] = []
+        check_distinct({"-o": output} | {f"--look {file.name}": file for file in self._files})
+        views.check_shown(view, self._files, self._terminal)
+        for file in self._files:
+            views.check(file)
+
+    def take(self, answer: Answer, translator: Translator) -> None:
+        """The best translation of an answer."""
+        from regard.tasks.registry import TRANSLATION
+
+        self.show(answer.translations[0].traces, lambda trace: TRANSLATION.examine(translator, trace))
+
+    def show(self, traces: list[Trace], examine: Callable[[Trace], Trace]) -> None:
+        """Traces, at once or at the end; `examine` adds evidence, if it was asked for."""
+        if not self.wanted:
+            return
+        found = [examine(trace) for trace in traces] if self._evidence else traces
+        if self._terminal:
+            _show(found, self._view)
+        if self._files:
+            self._traces += found
+
+    def finish(self, quiet: bool) -> None:
+        """Write the files, with a notice for each. One that cannot be made is an error once the others are written."""
+        for notice in self._finish():
+            if not quiet:
+                complain(notice)
+
+    def _finish(self) -> Iterator[str]:
+        from regard.look import views
+
+        if self._files and not self._traces:
+            yield "no text came to look at"
+            return
+        failed: list[ValueError | OSError] = []
+        for file in self._files:
+            try:
+                written = views.save(self._traces, file, view=self._view)
+            except (ValueError, OSError) as error:
+                failed.append(error)
+            else:
+                yield from (f"written: {path}" for path in written)
+        if failed:
+            raise failed[0]
+
+
+def _show(traces: list[Trace], view: str | None) -> None:
+    from regard.look.terminal import in_colour
+    from regard.look.views import in_terminal
+
+    for trace in traces:
+        print("\n" + in_terminal(trace, colours=in_colour(sys.stdout), view=view) + "\n")

@@ -1,0 +1,1 @@
+"""Recipes, their defaults for the size of the data, and the model's folder."""

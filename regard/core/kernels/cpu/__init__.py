@@ -1,0 +1,1 @@
+"""Kernels out of torch operations, for every device."""

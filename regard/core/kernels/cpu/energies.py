@@ -1,0 +1,102 @@
+"""Energies of one tile and their gradients, for the two families of scores. No autograd: kernels call both by hand.
+
+q [B, R, D], k [B, C, D] → energies [B, R, C], all in float32 or better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.cpu.scratch import Scratch
+from regard.core.scores import wide
+
+_PAIRS = 1 << 20  # of [B, R, C, H] at a time: 4 MiB in float32, which the caches hold; measured
+_SHARED = 3  # queries from which on it pays to take the exponentials of the keys; measured
+_SAFE = 43.0  # e^(2·43) and e^(−2·43) are normal float32 numbers
+
+
+@dataclass(frozen=True)
+class BilinearTile:
+    """scale · q kᵀ"""
+
+    scale: float
+
+    def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
+        """In the scratch buffer "energies"."""
+        scaled = torch.mul(q, self.scale, out=scratch.take("query", q.shape, q))
+        return scratch.bmm("energies", scaled, k.mT)
+
+    def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, None]:
+        """gradient [B, R, C] → of q [B, R, D], of k [B, C, D]."""
+        return torch.bmm(gradient, k).mul_(self.scale), torch.bmm(gradient.mT, q).mul_(self.scale), None
+
+
+@dataclass(frozen=True)
+class AdditiveTile:
+    """vᵀ tanh(q + k), a few rows at a time, so that [B, R, C, H] never exists.
+
+    tanh(a + b) = 1 − 2r with r = 1 / (e^{2a} e^{2b} + 1): the exponentials are taken once for each query and each key,
+    and a pair costs a product, a sum and a reciprocal. The derivative is 4(r − r²). Where |a| or |b| exceeds 43 an
+    exponential could overflow or vanish, and with a query or two there is little to share: then a tanh for each pair.
+    """
+
+    vector: Tensor
+    """v [B, H]"""
+
+    def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
+        v = wide(self.vector)
+        q, k, shared = _exponentials(q, k)
+        energies = q.new_empty(q.shape[0], q.shape[1], k.shape[1])
+        for b, r in _pieces(q.shape, k.shape[1]):
+            pairs = _pairs(q[b, r], k[b], shared, scratch)  # [b, rows, C, H]
+            energies[b, r] = torch.matmul(pairs.flatten(1, 2), v[b, :, None]).view(energies[b, r].shape)
+        return energies.mul_(-2).add_(v.sum(-1)[:, None, None]) if shared else energies
+
+    def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """gradient [B, R, C] → of q [B, R, H], of k [B, C, H], of v [B, H]."""
+        v, scratch = wide(self.vector), Scratch()
+        q, k, shared = _exponentials(q, k)
+        grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        for b, r in _pieces(q.shape, k.shape[1]):
+            pairs = _pairs(q[b, r], k[b], shared, scratch)
+            g = gradient[b, r, :, None]
+            weighted = torch.mul(pairs, g, out=scratch.take("weighted", pairs.shape, pairs))
+            grad_v[b] += weighted.sum((1, 2))
+            # g · (r − r²), or g · (1 − tanh²)
+            curved = torch.addcmul(weighted if shared else g, weighted, pairs, value=-1, out=pairs)
+            grad_q[b, r] = curved.sum(2)
+            grad_k[b] += curved.sum(1)
+        slope = v[:, None]
+        if shared:
+            slope = 4 * slope
+            grad_v.mul_(-2).add_(gradient.sum((1, 2))[:, None])
+        return grad_q.mul_(slope), grad_k.mul_(slope), grad_v
+
+
+def _exponentials(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """(e^{2q}, e^{2k}, True), or q and k and False where exponentials do not pay or would leave the range."""
+    # `not >`, so that a NaN takes either way: it stays a NaN.
+    if q.shape[1] >= _SHARED and not any(bool(x.abs().max() > _SAFE) for x in (q, k) if x.numel()):
+        return (q * 2).exp_(), (k * 2).exp_(), True
+    return q, k, False
+
+
+def _pairs(q: Tensor, k: Tensor, shared: bool, scratch: Scratch) -> Tensor:
+    """r = 1 / (e^{2a} e^{2b} + 1) from exponentials, else tanh(a + b): [b, rows, C, H], in the buffer "pairs"."""
+    pairs = scratch.take("pairs", (*q.shape[:2], *k.shape[1:]), q)
+    q, k = q[:, :, None], k[:, None]
+    if shared:
+        return torch.addcmul(q.new_ones(()), q, k, out=pairs).reciprocal_()
+    return torch.add(q, k, out=pairs).tanh_()
+
+
+def _pieces(shape: torch.Size, columns: int) -> list[tuple[slice, slice]]:
+    """Blocks of (batch, rows) that hold at most _PAIRS numbers, or one row."""
+    batch, rows, hidden = shape
+    per_row = max(1, columns * hidden)
+    high = max(1, min(rows, _PAIRS // per_row))
+    deep = max(1, _PAIRS // (per_row * high)) if high == rows else 1
+    return [(slice(b, b + deep), slice(r, r + high)) for b in range(0, batch, deep) for r in range(0, rows, high)]

@@ -1,0 +1,191 @@
+"""From a pattern to work: parts, each a list of tiles.
+
+A *tile* is a block of queries and the spans of keys they may look at. A *part* is a list of tiles that together hold
+every query at most once. A pattern without stride is one part. Strided and dilated terms of a union are parts of their
+own: positions are regrouped into the residue classes mod `step`, in which a stride is full attention and a dilation a
+window. Each part excludes what earlier parts covered, so no pair is counted twice.
+
+Everything here is analytic: it costs O(tiles), never a sweep over T × S, and is kept for the next call with the same
+pattern and sizes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import lru_cache
+from itertools import product
+
+from regard.core import spans as runs
+from regard.core.kernels.cpu.masks import Masks
+from regard.core.patterns import Both, Either, Pattern, Window, both, either
+from regard.core.spans import Span, Spans
+
+ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
+_MOST_TERMS = 16
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Queries (local numbers) × keys. In a regrouped part both are counted inside a residue class."""
+
+    rows: Span | tuple[int, ...]
+    """(start, stop) of a block, or in `Part.heavy_tiles` the numbers themselves"""
+    spans: Spans
+    """the keys to compute"""
+    doubtful: Spans
+    """those of them in which the pattern must be asked pair by pair"""
+    replaced: tuple[int, ...] = ()
+    """rows of the tile, counted in it, that a heavy tile computes: what comes out here for them is overwritten"""
+
+    @property
+    def height(self) -> int:
+        return self.rows[1] - self.rows[0]
+
+    @property
+    def width(self) -> int:
+        return runs.length(self.spans)
+
+
+@dataclass(frozen=True)
+class HeavyTile(Tile):
+    """Queries that see far more than their neighbours, taken together."""
+
+    @property
+    def height(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Term:
+    """The pairs that `pattern` allows and `without` does not, in classes of positions mod `step`."""
+
+    pattern: Pattern
+    without: Pattern | None = None
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class Part(Term):
+    """A term, and its tiles."""
+
+    _: KW_ONLY
+    tiles: tuple[Tile, ...]
+    heavy_tiles: tuple[HeavyTile, ...]
+    """their queries are in `tiles` too: what these compute replaces what those did"""
+    masks: Masks = field(default_factory=Masks, compare=False, repr=False)
+
+
+@lru_cache(maxsize=64)
+def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
+    """The parts of a pattern; without `regroup`, one part that holds it all."""
+    terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
+    return tuple(_part(term, queries, keys, position) for term in terms)
+
+
+@lru_cache(maxsize=256)
+def terms_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Term, ...]:
+    """What has no stride together, then each stride without what came before."""
+    reach = max(position + queries, keys)
+    # A stride beyond the sequence leaves only i = j.
+    terms = [term if term.step < reach else both(term.unstrided, Window(0)) for term in _terms(pattern)]
+    plain = [term for term in terms if term.step == 1]
+    strided = [term for term in terms if term.step > 1]
+    found: list[Term] = []
+    covered: Pattern | None = None
+    if plain:
+        covered = _joined(plain)
+        found.append(Term(covered))
+    for term in strided:
+        found.append(Term(term.unstrided, covered, term.step))
+        covered = term if covered is None else either(covered, term)
+    return tuple(found)
+
+
+def _terms(pattern: Pattern) -> list[Pattern]:
+    """The pattern as a union of terms, with & multiplied out where a stride inside it would otherwise be lost."""
+    if isinstance(pattern, Either):
+        return [term for inner in pattern.patterns for term in _terms(inner)]
+    if isinstance(pattern, Both):
+        factors = [_terms(inner) for inner in pattern.patterns]
+        strides = any(term.step > 1 for terms in factors for term in terms)
+        combinations = list(product(*factors))
+        if strides and len(combinations) <= _MOST_TERMS:
+            return [_intersected(terms) for terms in combinations]
+    return [pattern]
+
+
+def _intersected(terms: tuple[Pattern, ...]) -> Pattern:
+    result = terms[0]
+    for term in terms[1:]:
+        result = both(result, term)
+    return result
+
+
+def _joined(terms: list[Pattern]) -> Pattern:
+    result = terms[0]
+    for term in terms[1:]:
+        result = either(result, term)
+    return result
+
+
+def _part(term: Term, queries: int, keys: int, position: int) -> Part:
+    pattern, step = term.pattern, term.step
+    offset, first_class = position % step, position // step
+    rows = -(-(offset + queries) // step) if queries else 0  # per class
+    columns = -(-keys // step)
+    heavy = [] if step > 1 else [r - position for r in pattern.heavy_rows if position <= r < position + queries]
+    light = replace(term, pattern=pattern.light) if heavy else term
+    tiles = []
+    for start in range(0, rows, ROWS):
+        stop = min(start + ROWS, rows)
+        replaced = tuple(row - start for row in heavy[bisect_left(heavy, start) : bisect_left(heavy, stop)])
+        if len(replaced) < stop - start:
+            spans, doubtful = columns_of(light, keys, first_class, ((start, stop),))
+            tiles.append(Tile((start, stop), spans, doubtful, replaced))
+    heavy_tiles = []
+    for chosen in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):
+        spans, doubtful = columns_of(term, keys, first_class, runs.runs(chosen))
+        if not spans and columns:  # these rows see nothing, but must still replace what the other tiles computed
+            spans = doubtful = ((0, 1),)
+        heavy_tiles.append(HeavyTile(chosen, spans, doubtful))
+    return Part(
+        pattern,
+        term.without,
+        step,
+        tiles=tuple(tile for tile in tiles if tile.spans),
+        heavy_tiles=tuple(tile for tile in heavy_tiles if tile.spans),
+    )
+
+
+def columns_of(term: Term, keys: int, base: int, stretches: Spans) -> tuple[Spans, Spans]:
+    """(keys that some of the rows may look at, those of them that not certainly all rows may look at); rows and keys
+    are members of a class, whose first row is `base`."""
+    pattern, without, step = term.pattern, term.without, term.step
+    possible: Spans = ()
+    certain: Spans = ((0, -(-keys // step)),)
+    for start, stop in stretches:
+        rows = ((base + start) * step, (base + stop) * step)
+        reached = _outwards(pattern.spans(*rows, keys), step)
+        sure = _inwards(pattern.certain(*rows, keys), step, keys)
+        if without is not None:
+            reached = runs.difference(reached, _inwards(without.certain(*rows, keys), step, keys))
+            sure = runs.difference(sure, _outwards(without.spans(*rows, keys), step))
+        possible = runs.union(possible, reached)
+        certain = runs.intersection(certain, sure)
+    return possible, runs.difference(possible, certain)
+
+
+def _outwards(spans: Spans, step: int) -> Spans:
+    """Spans of positions as spans of class members, every member that is touched in some class."""
+    return spans if step == 1 else runs.union((lo // step, -(-hi // step)) for lo, hi in spans)
+
+
+def _inwards(spans: Spans, step: int, keys: int) -> Spans:
+    """Spans of positions as spans of class members, only those that lie inside in every class.
+
+    Behind the last key a class is only filled up, and that is hidden elsewhere: there a member counts as inside.
+    """
+    if step == 1:
+        return spans
+    return runs.union((-(-lo // step), -(-hi // step) if hi == keys else hi // step) for lo, hi in spans)

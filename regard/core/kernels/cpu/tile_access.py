@@ -1,0 +1,252 @@
+"""The ways into the tiles of a part: their queries, keys, positions, masks and energies.
+
+Everything lies in classes [step, G, M, …]: M members of each residue class of positions mod step, G rows of the batch.
+Without a stride there is one class, and the members are the positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.cpu.energies import AdditiveTile, BilinearTile
+from regard.core.kernels.cpu.parts import HeavyTile, Part, Tile
+from regard.core.kernels.cpu.scratch import Scratch
+from regard.core.kernels.flat import Flat
+from regard.core.kernels.residues import regroup
+from regard.core.normalizers import Entmax
+from regard.core.patterns import Pattern
+from regard.core.scores import wide
+from regard.core.spans import Span, Spans
+from regard.runtime import noise
+
+_PAIRS = 1 << 20  # energies in a tile, over all rows of the batch that it holds: 4 MiB in float32; measured
+_MANY = 8  # more spans than this are gathered by index, and asked about in one go
+
+Chunk = tuple[slice, slice]
+"""(classes, rows of the batch)"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a pass over tiles needs and that has no gradient."""
+
+    pattern: Pattern
+    parts: tuple[Part, ...]
+    """of the pattern"""
+    leading: torch.Size
+    """the dims folded into G, the last of them heads"""
+    heads_inside: bool
+    """the context is to lie in memory as [..., T, heads, Dv]"""
+    normalizer: Entmax
+    """a Softmax here has temperature 1: the temperature is in the scale or the vector, and in the bias"""
+    scale: float
+    """of bilinear scores, with the temperature in it"""
+    position: int
+    keys: int
+    visible: Flat | None
+    """bool [G, S]"""
+    allowed: Flat | None
+    """bool [G, T, S or 1]"""
+    bias: Flat | None
+    """[G, T or 1, S or 1]"""
+    rows: Tensor
+    """int64 [G]: by what noise knows the rows of the batch"""
+    dropout: float
+    seed: int | Tensor
+    gumbel: float
+    """how much Gumbel noise is added to the energies: 0, or 1 / temperature"""
+    noise_seed: int | Tensor
+
+
+class TileAccess:
+    """One part of one problem, regrouped into its classes, with the ways into its tiles."""
+
+    def __init__(self, settings: Settings, part: Part, query: Tensor, key: Tensor, vector: Tensor | None) -> None:
+        self.settings, self.part, self.vector = settings, part, vector
+        self.offset = settings.position % part.step
+        self.batch, self.queries = query.shape[0], query.shape[1]
+        self.query = self.by_query(query)  # [step, G, rows, D]
+        self.key = self.by_key(key)  # [step, G, columns, D]
+        self.visible = self._visible()
+        self.scratch = Scratch()
+
+    def by_query(self, states: Tensor) -> Tensor:
+        """[G, T, D] → [step, G, rows, D]"""
+        return regroup(states, self.part.step, self.offset)
+
+    def by_key(self, states: Tensor) -> Tensor:
+        """[G, S, D] → [step, G, columns, D]"""
+        return regroup(states, self.part.step, 0)
+
+    def _visible(self) -> Flat | None:
+        """bool [G, columns, step], False also for members that only fill up a class."""
+        given, fills = self.settings.visible, self.settings.keys % self.part.step > 0
+        if given is None and not fills:
+            return None
+        if given is None:
+            every = torch.ones(1, self.settings.keys, dtype=torch.bool, device=self.query.device)
+            given = Flat(every, torch.zeros(self.batch, dtype=torch.int64, device=self.query.device))
+        classes = regroup(given.tensor[..., None], self.part.step, 0)  # [step, rows, columns, 1]
+        return Flat(classes[..., 0].permute(1, 2, 0), given.index)
+
+    def chunks(self, tile: Tile) -> Iterator[Chunk]:
+        """Classes and rows of the batch that are computed together: as many as the caches hold."""
+        # What keys get back, [width, features], counts too: of a few rows that look at all keys it is the most.
+        step, area = self.part.step, max(1, tile.width * max(tile.height, self.key.shape[-1]))
+        for classes in _shares(step, max(1, _PAIRS // (area * max(1, self.batch)))):
+            for batch in _shares(self.batch, max(1, _PAIRS // area)):
+                yield classes, batch
+
+    def rows_of(self, grouped: Tensor, tile: Tile, chunk: Chunk) -> Tensor:
+        """[step, G, rows, D] → [B, R, D], B = classes × rows of the batch in the chunk; in float32 or better."""
+        chosen = grouped[chunk]
+        if isinstance(tile, HeavyTile):
+            chosen = chosen.index_select(2, self._numbers(tile.rows))
+        else:
+            chosen = chosen[:, :, tile.rows[0] : tile.rows[1]]
+        return wide(chosen.flatten(0, 1))
+
+    def keys_of(self, grouped: Tensor, tile: Tile, chunk: Chunk) -> Tensor:
+        """[step, G, columns, D] → [B, C, D], in float32 or better"""
+        chosen = grouped[chunk]
+        if len(tile.spans) == 1:
+            chosen = chosen[:, :, tile.spans[0][0] : tile.spans[0][1]]
+        elif len(tile.spans) <= _MANY:
+            chosen = torch.cat([chosen[:, :, lo:hi] for lo, hi in tile.spans], dim=2)
+        else:
+            chosen = chosen.index_select(2, self.columns(tile.spans))
+        return wide(chosen.flatten(0, 1))
+
+    def put_rows(self, grouped: Tensor, tile: Tile, chunk: Chunk, amount: Tensor) -> None:
+        """The inverse of `rows_of`: write [B, R, D] into [step, G, rows, D]."""
+        target = grouped[chunk]
+        amount = amount.view(*target.shape[:2], *amount.shape[1:])
+        if isinstance(tile, HeavyTile):
+            target.index_copy_(2, self._numbers(tile.rows), amount)
+        else:
+            target[:, :, tile.rows[0] : tile.rows[1]] = amount
+
+    def add_keys(self, grouped: Tensor, tile: Tile, chunk: Chunk, amount: Tensor) -> None:
+        """Add [B, C, D] to [step, G, columns, D]."""
+        target = grouped[chunk]
+        amount = amount.view(*target.shape[:2], *amount.shape[1:])
+        if len(tile.spans) > _MANY:
+            target.index_add_(2, self.columns(tile.spans), amount)
+            return
+        at = 0
+        for lo, hi in tile.spans:
+            target[:, :, lo:hi] += amount[:, :, at : at + hi - lo]
+            at += hi - lo
+
+    def columns(self, spans: Spans) -> Tensor:
+        """The members that the spans hold: int64 [C]."""
+        device = self.query.device
+        if len(spans) == 1:
+            return torch.arange(*spans[0], device=device)
+        starts, stops = torch.tensor(spans, device=device).unbind(1)
+        lengths = stops - starts
+        ends = lengths.cumsum(0)  # where each span ends when they are laid end to end
+        return torch.arange(int(ends[-1]), device=device) + (stops - ends).repeat_interleave(lengths)
+
+    def _numbers(self, rows: tuple[int, ...]) -> Tensor:
+        return torch.tensor(rows, device=self.query.device)
+
+    def positions(self, tile: Tile, chunk: Chunk, spans: Spans) -> tuple[Tensor, Tensor]:
+        """(i [classes, 1, R, 1], j [classes, 1, 1, C]) in the whole sequence."""
+        step = self.part.step
+        device = self.query.device
+        residue = torch.arange(chunk[0].start, chunk[0].stop, device=device)[:, None, None, None]
+        rows = self._numbers(tile.rows) if isinstance(tile, HeavyTile) else torch.arange(*tile.rows, device=device)
+        first = self.settings.position // step
+        return (rows[:, None] + first) * step + residue, self.columns(spans) * step + residue
+
+    def score(self, chunk: Chunk) -> BilinearTile | AdditiveTile:
+        if self.vector is None:
+            return BilinearTile(self.settings.scale)
+        classes = chunk[0].stop - chunk[0].start
+        return AdditiveTile(self.vector[chunk[1]].repeat(classes, 1))
+
+    def energies(self, tile: Tile, chunk: Chunk, q: Tensor, k: Tensor) -> Tensor:
+        """[B, R, C]: score, bias and noise, −inf where a query may not look."""
+        energies = self.score(chunk).energies(q, k, self.scratch)
+        by_class = energies.view(chunk[0].stop - chunk[0].start, -1, *energies.shape[1:])  # [classes, g, R, C]
+        if self.settings.bias is not None:
+            by_class += self.pairs_of(self.settings.bias, tile, chunk)
+        if self.settings.gumbel:
+            drawn = noise.gumbel(self.settings.noise_seed, *self.counters(tile, chunk), dtype=energies.dtype)
+            by_class.add_(drawn, alpha=self.settings.gumbel)
+        self._hide(by_class, tile, chunk)
+        return energies
+
+    def _hide(self, energies: Tensor, tile: Tile, chunk: Chunk) -> None:
+        """−inf where the pattern, padding or the caller's mask hides a key: energies [classes, g, R, C], in place."""
+        spans = tile.doubtful if len(tile.doubtful) <= _MANY else tile.spans
+        for span, at in _within(tile.spans, spans):
+            energies[..., at[0] : at[1]].masked_fill_(self._hidden(tile, chunk, span), -torch.inf)
+        if self.visible is not None:
+            seen = self.visible.take(chunk[1].start, chunk[1].stop)[:, self.columns(tile.spans), chunk[0]]
+            if not bool(seen.all()):
+                energies.masked_fill_(~seen.permute(2, 0, 1)[:, :, None], -torch.inf)
+        if self.settings.allowed is not None:
+            energies.masked_fill_(~self.pairs_of(self.settings.allowed, tile, chunk), -torch.inf)
+
+    def _hidden(self, tile: Tile, chunk: Chunk, spans: Spans) -> Tensor:
+        """bool, broadcasts to [classes, g, R, C]: which pairs of the part's own tile are not the part's."""
+
+        def compute() -> Tensor:
+            i, j = self.positions(tile, chunk, spans)
+            allowed = self.part.pattern.allows(i, j, self.settings.keys)
+            if self.part.without is not None:
+                allowed = allowed & ~self.part.without.allows(i, j, self.settings.keys)
+            return ~allowed
+
+        place = (type(tile), tile.rows, spans, chunk[0].start, chunk[0].stop, self.query.device)
+        return self.part.masks.get(place, compute)
+
+    def pairs_of(self, flat: Flat, tile: Tile, chunk: Chunk) -> Tensor:
+        """The tile of something given for pairs, [G, T or 1, S or 1] → [g, R or 1, C or 1]. Only without a stride."""
+        pairs = flat.tensor  # cut before the batch is gathered: only the tile is copied
+        if pairs.shape[1] > 1:
+            heavy = isinstance(tile, HeavyTile)
+            pairs = pairs[:, self._numbers(tile.rows)] if heavy else pairs[:, tile.rows[0] : tile.rows[1]]
+        if pairs.shape[2] > 1:
+            spans = tile.spans
+            pairs = pairs[:, :, spans[0][0] : spans[0][1]] if len(spans) == 1 else pairs[:, :, self.columns(spans)]
+        return Flat(pairs, flat.index).take(chunk[1].start, chunk[1].stop)
+
+    def counters(self, tile: Tile, chunk: Chunk) -> tuple[Tensor, Tensor, Tensor]:
+        """By what noise knows the tile's pairs."""
+        i, j = self.positions(tile, chunk, tile.spans)
+        return self.settings.rows[chunk[1]][:, None, None], i, j
+
+    def kept(self, tile: Tile, chunk: Chunk, dtype: torch.dtype) -> Tensor | None:
+        """[B, R, C]: by what dropout multiplies the weights, 0 or 1 / (1 − dropout); None: no dropout."""
+        rate = self.settings.dropout
+        if rate == 0:
+            return None
+        drawn = noise.uniform(self.settings.seed, *self.counters(tile, chunk))
+        return (drawn >= rate).flatten(0, 1).to(dtype).mul_(1 / (1 - rate))
+
+
+def _shares(total: int, most: int) -> Iterator[slice]:
+    """0 … total − 1 in as few slices as hold at most `most` each, of nearly equal size."""
+    count = -(-total // most)
+    for share in range(count):
+        yield slice(share * total // count, (share + 1) * total // count)
+
+
+def _within(outer: Spans, inner: Spans) -> Iterator[tuple[Spans, Span]]:
+    """Each inner span with the place (start, stop) it has when the outer spans are laid end to end."""
+    if inner == outer:
+        yield inner, (0, sum(hi - lo for lo, hi in outer))
+        return
+    at = 0
+    for start, stop in outer:
+        for lo, hi in inner:
+            if start <= lo and hi <= stop:
+                yield ((lo, hi),), (at + lo - start, at + hi - start)
+        at += stop - start

@@ -1,0 +1,157 @@
+"""Kernels that work tile by tile (`tile_attention.py`): for patterns without a stride, with one, and for unions."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.core.kernels.cpu.parts import Part, Term, parts_of, terms_of
+from regard.core.kernels.cpu.tile_access import Settings
+from regard.core.kernels.cpu.tile_attention import attend
+from regard.core.kernels.flat import Flat, fold
+from regard.core.local import LocalPredictive
+from regard.core.normalizers import Entmax, Hard, Softmax
+from regard.core.patterns import Pattern, PerHead
+from regard.core.request import Request
+from regard.core.result import Result
+from regard.core.scores import AdditiveTerms, Bilinear
+
+
+class Tiles:
+    """Blocks of queries against the spans of keys that they may look at."""
+
+    name = "tiles"
+    regroups = False
+
+    def refuse(self, request: Request) -> str | None:
+        if not isinstance(request.normalizer, Entmax):
+            return f"{type(request.normalizer).__name__} gives all the weight to one key"
+        return unsuited(request)
+
+    def run(self, request: Request) -> Result:
+        assert isinstance(request.normalizer, Entmax)
+        context, lse = solve(request, request.normalizer, regroup=self.regroups)
+        return Result(context, lse=lse)
+
+
+class Regrouped(Tiles):
+    """A stride or a dilation: positions regrouped into residue classes, then tiles inside each class."""
+
+    name = "regrouped"
+    regroups = True
+    several = False
+
+    def refuse(self, request: Request) -> str | None:
+        reason = super().refuse(request) or unregroupable(request)
+        if reason is not None:
+            return reason
+        several = len(_terms(request)) > 1
+        if several and not self.several:
+            return "the pattern is a union"
+        if self.several and not several:
+            return "the pattern is not a union of strided and other parts"
+        if several and not isinstance(request.normalizer, Softmax):
+            return f"{type(request.normalizer).__name__} needs one threshold a row, parts would have one each"
+        return None
+
+
+class Union(Regrouped):
+    """A union of strided and other parts: each in its own way, merged by log-sum-exp."""
+
+    name = "union"
+    several = True
+
+
+def unsuited(request: Request) -> str | None:
+    """Why no kernel that works tile by tile can serve the request."""
+    if isinstance(request.pattern, LocalPredictive):
+        return "where to look depends on the query"
+    if isinstance(request.pattern, PerHead):
+        return "each head has a pattern of its own"
+    if request.terms is None:
+        return f"{request.score.title} is neither bilinear nor additive"
+    return request.transform
+
+
+def unregroupable(request: Request) -> str | None:
+    """Why positions cannot be regrouped into classes for this request."""
+    assert isinstance(request.pattern, Pattern)
+    if all(term.step == 1 for term in _terms(request)):
+        return "the pattern has no stride"
+    if request.bias is not None or request.allowed is not None:
+        return "a bias or mask of pairs cannot be regrouped into classes"
+    return None
+
+
+def regroups(request: Request) -> bool:
+    """Is the request's pattern computed in residue classes?"""
+    if unregroupable(request) is not None:
+        return False
+    return len(_terms(request)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
+
+
+def solve(
+    request: Request, normalizer: Entmax, value: Tensor | None = None, *, gumbel: bool = False, regroup: bool
+) -> tuple[Tensor, Tensor | None]:
+    """(context [..., T, Dv], lse [..., T] or None), differentiable; with Gumbel noise on the energies if asked."""
+    settings, tensors = prepare(request, normalizer, gumbel=gumbel, regroup=regroup)
+    folded = fold(request.value if value is None else value, request.leading)
+    query, key, vector, bias = tensors
+    context, lse = attend(settings, query, key, folded, vector, bias)
+    return context, lse.view(*request.leading, request.queries) if isinstance(normalizer, Softmax) else None
+
+
+def prepare(
+    request: Request, normalizer: Entmax, *, gumbel: bool = False, regroup: bool
+) -> tuple[Settings, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
+    """The request with its leading dims folded: (settings, (q', k', v or None, bias or None))."""
+    terms = request.terms
+    assert terms is not None and isinstance(request.pattern, Pattern)
+    leading = request.leading
+    temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
+    vector = bias = None
+    if isinstance(terms, AdditiveTerms):
+        vector = fold((terms.vector / temperature)[..., None, :], leading)[:, 0]
+    if request.bias is not None:
+        bias = Flat.fold(request.bias / temperature, leading, 2)
+    settings = Settings(
+        pattern=request.pattern,
+        parts=_parts(request, regroup),
+        leading=leading,
+        heads_inside=_heads_inside(request.query),
+        normalizer=Softmax() if isinstance(normalizer, Softmax) else normalizer,
+        scale=terms.scale / temperature if isinstance(terms, Bilinear) else 1.0,
+        position=request.position,
+        keys=request.keys,
+        visible=None if request.visible is None else Flat.fold(request.visible, leading, 1),
+        allowed=None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
+        bias=bias,
+        rows=request.rows.reshape(-1),
+        dropout=request.dropout,
+        seed=request.seed,
+        gumbel=1 / temperature if gumbel else 0.0,
+        noise_seed=request.noise_seed,
+    )
+    return settings, (
+        fold(terms.query, leading),
+        fold(terms.key, leading),
+        vector,
+        None if bias is None else bias.tensor,
+    )
+
+
+def _heads_inside(query: Tensor) -> bool:
+    """Does [..., heads, T, D] lie in memory as [..., T, heads, D]?
+
+    Then the context should too: joining the heads copies nothing, and what is joined is what the backward pass keeps.
+    """
+    return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
+
+
+def _terms(request: Request) -> tuple[Term, ...]:
+    assert isinstance(request.pattern, Pattern)
+    return terms_of(request.pattern, request.queries, request.keys, request.position)
+
+
+def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:
+    assert isinstance(request.pattern, Pattern)
+    return parts_of(request.pattern, request.queries, request.keys, request.position, regroup)

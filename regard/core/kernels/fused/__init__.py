@@ -1,1 +1,0 @@
-"""Kernels of our own for a GPU, written in Triton."""

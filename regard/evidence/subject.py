@@ -1,0 +1,56 @@
+"""What evidence asks of the models that it examines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.config.folder import Vocabularies
+from regard.look.trace import Trace
+from regard.models.building import TranslationModel
+from regard.models.documents.classifier import TextClassifier
+from regard.search.hypothesis import LengthLimit
+from regard.text.documents import Reader
+
+
+class ExaminedTranslator(Protocol):
+    """A translator whose traces are examined."""
+
+    model: TranslationModel
+    vocabularies: Vocabularies
+    limit: LengthLimit
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Compute in the precision that was asked for."""
+
+    def tokens(self, text: str) -> list[int]:
+        """Return the token ids of a source text, ending with the end token."""
+
+    def said(self, trace: Trace) -> list[int]:
+        """Return the token ids of a trace's target."""
+
+    def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Return sources as the model takes them: (padded, lengths)."""
+
+
+class ExaminedClassifier(Protocol):
+    """A classifier whose traces are examined."""
+
+    device: torch.device
+
+    @property
+    def model(self) -> TextClassifier: ...
+    @property
+    def reader(self) -> Reader: ...
+    @property
+    def labels(self) -> Sequence[str]: ...
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Compute in the precision that was asked for."""
+
+    def logits(self, texts: Sequence[str]) -> Tensor:
+        """Return [texts, labels]."""

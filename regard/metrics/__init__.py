@@ -1,0 +1,1 @@
+"""How good translations and labels are: the one definition of each score."""

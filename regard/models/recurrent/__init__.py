@@ -1,0 +1,1 @@
+"""The recurrent encoder–decoder with attention, and its GPU kernels."""

@@ -1,0 +1,1 @@
+"""What torch leaves open: devices and precision, CUDA graphs, caches of device tensors, files and interrupts."""

@@ -1,0 +1,92 @@
+"""Forced decoding: the attention and the probabilities of a model that is given the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.search.hypothesis import DecoderModel
+from regard.search.top_k import top_k
+from regard.text.vocabulary import END, PAD, START
+
+SelfAttention = Literal["encoder", "decoder"]
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@dataclass(frozen=True)
+class ForcedDecoding:
+    """One target of T tokens, the end token included if it was given."""
+
+    weights: Floats
+    """[layers, heads, T, S]"""
+    log_probabilities: Floats
+    """[T] of the target tokens"""
+    top_tokens: np.ndarray[Any, np.dtype[np.int64]]
+    """[T, k]: the most probable tokens at each step, descending"""
+    top_probabilities: Floats
+    """[T, k]"""
+    self_attention: dict[SelfAttention, Floats] = field(default_factory=dict)
+    """of source and target, [layers, heads, queries, keys]"""
+
+
+@torch.no_grad()
+def force_decode(
+    model: DecoderModel, source: Tensor, lengths: Tensor, targets: Sequence[Sequence[int]], k: int = 5
+) -> list[ForcedDecoding]:
+    """Decode targets, which have no start token, for source [B, S] of `lengths` [B], with the k most probable tokens of
+    each step."""
+    steps = max(map(len, targets), default=0)
+    tokens = _padded(targets, steps).to(source.device)
+    state = model.start(source, lengths)
+    outputs: list[tuple[Tensor, ...]] = []
+    for step in range(steps):
+        logits, weights, state = model.step(state, tokens[:, step, None])
+        log_probs = torch.log_softmax(logits[:, 0].float(), -1)  # [B, V]
+        target_log_probs = log_probs.gather(1, tokens[:, step + 1, None])[:, 0]
+        log_probs[:, :END] = -torch.inf  # padding and start are never generated
+        best, best_tokens = top_k(log_probs, min(k, log_probs.shape[-1]))
+        outputs.append((weights[:, 0], target_log_probs, best_tokens, best))
+    if not outputs:
+        none, no_tokens = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int64)
+        return [ForcedDecoding(none[None, None], np.zeros(0, np.float32), no_tokens, none) for _ in targets]
+    self_attention = _self_attention(model, source, lengths, tokens[:, :-1], [len(target) for target in targets])
+    weights, target_log_probs, best_tokens, best = (torch.stack(parts, 1).cpu() for parts in zip(*outputs, strict=True))
+    return [
+        ForcedDecoding(
+            weights[row, : len(target), ..., :length].permute(1, 2, 0, 3).float().numpy(),
+            target_log_probs[row, : len(target)].numpy(),
+            best_tokens[row, : len(target)].numpy(),
+            best[row, : len(target)].exp().numpy(),
+            self_attention[row],
+        )
+        for row, (target, length) in enumerate(zip(targets, lengths.tolist(), strict=True))
+    ]
+
+
+def _padded(targets: Sequence[Sequence[int]], steps: int) -> Tensor:
+    """Return the targets behind start tokens, int64 [B, steps + 1]."""
+    tokens = torch.full((len(targets), steps + 1), PAD, dtype=torch.int64)
+    tokens[:, 0] = START
+    for row, target in enumerate(targets):
+        tokens[row, 1 : len(target) + 1] = torch.tensor(target, dtype=torch.int64)
+    return tokens
+
+
+def _self_attention(
+    model: DecoderModel, source: Tensor, lengths: Tensor, tokens: Tensor, target_lengths: Sequence[int]
+) -> list[dict[SelfAttention, Floats]]:
+    """Return the self-attention of each sentence without padding."""
+    weights = {name: x.float().cpu().numpy() for name, x in model.attentions(source, lengths, tokens).items()}
+    sizes: list[dict[SelfAttention, int]] = [
+        {"encoder": source_length, "decoder": target_length}
+        for target_length, source_length in zip(target_lengths, lengths.tolist(), strict=True)
+    ]
+    return [
+        {name: weights[name][row, ..., :size, :size] for name, size in each.items() if name in weights}
+        for row, each in enumerate(sizes)
+    ]

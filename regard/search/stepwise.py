@@ -1,0 +1,153 @@
+"""Greedy decoding and sampling: one hypothesis per sentence, one token after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.search import graph_replay
+from regard.search.beam import beam
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.log_probs import log_probs, sentence_chunks
+from regard.search.top_k import top_k as largest
+from regard.text.vocabulary import END, START
+
+Choose = Callable[[Tensor], Tensor]
+"""log-probabilities [n, V] → tokens [n]"""
+
+
+def greedy(
+    model: DecoderModel,
+    source: Tensor,
+    lengths: Tensor,
+    limit: LengthLimit,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """Take the most probable token at every step. source [B, S] of `lengths` [B]."""
+    if source.is_cuda or graph_replay.can_replay(source.device):  # as a beam of one, whose steps can be replayed
+        hypotheses = beam(model, source, lengths, limit, width=1, prefixes=prefixes)
+        return [one for (one,) in hypotheses]
+    return _decode(model, source, lengths, limit, _most_probable, prefixes)
+
+
+def _most_probable(log_probabilities: Tensor) -> Tensor:
+    return torch.from_numpy(log_probabilities.numpy().argmax(-1))  # several times as fast as torch's
+
+
+def sample(
+    model: DecoderModel,
+    source: Tensor,
+    lengths: Tensor,
+    limit: LengthLimit,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """Draw a token from softmax(logits / temperature) at every step.
+
+    `top_k` restricts it to the k most probable tokens, `top_p` to the smallest set of most probable tokens whose
+    probabilities sum to at least p (nucleus sampling, Holtzman et al. 2020). `generator` may be of another device than
+    the model: it draws there.
+    """
+
+    def choose(log_probabilities: Tensor) -> Tensor:
+        tokens = None
+        if top_k is not None and top_k < log_probabilities.shape[-1]:
+            log_probabilities, tokens = largest(log_probabilities, top_k)
+        # Relative to the highest, so that no temperature makes anything infinite but what is impossible.
+        scaled = (log_probabilities - log_probabilities.amax(-1, keepdim=True)).double() / temperature
+        probabilities = torch.softmax(scaled, -1)
+        if top_p is not None:
+            probabilities = nucleus(probabilities, top_p)
+        device = probabilities.device if generator is None else generator.device
+        drawn = torch.multinomial(probabilities.to(device), 1, generator=generator).to(probabilities.device)
+        return (drawn if tokens is None else tokens.gather(-1, drawn))[:, 0]
+
+    return _decode(model, source, lengths, limit, choose, prefixes)
+
+
+def nucleus(probabilities: Tensor, p: float) -> Tensor:
+    """Set probabilities [..., V] to 0 outside the smallest set of largest ones that sum to at least p."""
+    ordered, places = probabilities.sort(-1, descending=True)
+    before = ordered.cumsum(-1) - ordered  # what the more probable tokens sum to
+    return torch.zeros_like(probabilities).scatter(-1, places, ordered.masked_fill(before >= p, 0))
+
+
+@torch.no_grad()
+def _decode(
+    model: DecoderModel,
+    source: Tensor,
+    lengths: Tensor,
+    limit: LengthLimit,
+    choose: Choose,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """Decode one hypothesis per sentence; finished sentences leave the batch."""
+    source_lengths = lengths.tolist()
+    max_lengths = np.array([limit.max_length(length) for length in source_lengths])
+    if prefixes is not None:
+        max_lengths = np.maximum(max_lengths, [len(prefix) + 1 for prefix in prefixes])
+    paths = [_Path() for _ in source_lengths]
+    state, tokens = model.start(source, lengths), torch.full((len(paths), 1), START, device=source.device)
+    sentences, time = np.arange(len(paths)), 0
+    while len(sentences):
+        logits, weights, state = model.step(state, tokens)
+        parts = [
+            _next_tokens(log_probs(part, time >= limit.shortest), choose, _forced(prefixes, sentences[rows], time))
+            for rows, part in sentence_chunks(logits[:, 0])
+        ]
+        chosen, gained = (torch.cat(part) for part in zip(*parts, strict=True))  # [B']
+        gains = gained.tolist()
+        rows_seen = weights[:, 0].float().cpu().numpy()
+        for row, (sentence, token) in enumerate(zip(sentences.tolist(), chosen.tolist(), strict=True)):
+            paths[sentence].add(token, gains[row], rows_seen[row, ..., : source_lengths[sentence]])
+        time += 1
+        active = (chosen != END).cpu().numpy() & (time < max_lengths[sentences])
+        tokens = chosen[:, None]
+        if not active.all():
+            rows = torch.from_numpy(np.flatnonzero(active)).to(source.device)
+            state, tokens, sentences = state.keep(rows), tokens[rows], sentences[active]
+    return [path.hypothesis() for path in paths]
+
+
+class _Path:
+    """The tokens of one sentence so far."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.weights: list[np.ndarray] = []
+        self.log_probability = 0.0
+
+    def add(self, token: int, gained: float, weights: np.ndarray) -> None:
+        self.tokens.append(token)
+        self.weights.append(weights)
+        self.log_probability += gained
+
+    def hypothesis(self) -> Hypothesis:
+        finished = self.tokens[-1] == END
+        tokens = self.tokens[:-1] if finished else self.tokens
+        score = self.log_probability / len(self.tokens)
+        return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.weights, 2))
+
+
+def _next_tokens(log_probabilities: Tensor, choose: Choose, forced: list[int] | None) -> tuple[Tensor, Tensor]:
+    """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V]. `forced`: tokens that must be taken,
+    −1 where any may."""
+    chosen = choose(log_probabilities)
+    if forced is not None:
+        given = torch.tensor(forced, device=chosen.device)
+        chosen = torch.where(given >= 0, given, chosen)
+    return chosen, log_probabilities.gather(-1, chosen[:, None])[:, 0]
+
+
+def _forced(prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> list[int] | None:
+    """Return the prefixes' tokens at this step, −1 behind their end."""
+    if prefixes is None:
+        return None
+    return [prefixes[s][time] if time < len(prefixes[s]) else -1 for s in sentences.tolist()]

@@ -1,0 +1,1 @@
+"""What can be trained and used: translation, classification, images, captioning."""

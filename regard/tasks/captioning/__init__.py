@@ -1,0 +1,1 @@
+"""Captioning: from pictures with captions to a captioner and its traces."""

@@ -1,0 +1,84 @@
+"""A trained captioner in use: from an image to what it shows in words, and where it looked for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.config.folder import Vocabularies
+from regard.config.recipe import Recipe
+from regard.look.picture import patches
+from regard.look.trace import Trace
+from regard.metrics.translation import Scores, score
+from regard.models.images.captioner import CaptionerOptions
+from regard.models.transformer.model import Transformer
+from regard.runtime.precision import Precision, autocast
+from regard.search.distinct import n_best
+from regard.search.force_decode import force_decode
+from regard.search.hypothesis import LengthLimit
+from regard.tasks.captioning.task import BATCH, patch_counts
+from regard.tasks.translation.tracing import Tracer, candidates, wording
+from regard.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Caption:
+    text: str
+    trace: Trace
+    """its source are the patches, by their names; `look.picture` lays it over the image"""
+
+
+class Captioner:
+    """A model with its vocabulary, ready to caption images."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        vocabulary: Vocabulary,
+        recipe: Recipe,
+        card: dict[str, Any],
+        device: torch.device,
+        precision: Precision = "auto",
+    ) -> None:
+        self.model = model.to(device).eval()
+        self.vocabulary, self.recipe, self.card = vocabulary, recipe, card
+        try:
+            self.limit = LengthLimit(float(card["length"]["ratio"]), float(card["length"]["margin"]))
+        except (KeyError, TypeError, ValueError):
+            raise ValueError("card.json: damaged: expected `length` with ratio and margin") from None
+        self.device, self._precision = device, precision
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Compute in the precision that was asked for."""
+        return autocast(self._precision, self.device)
+
+    def captions(self, pixels: Tensor, beam: int | None = None) -> list[Caption]:
+        """images [N, C, height, width] → the caption that beam search finds for each, with its trace."""
+        width = self.recipe.search.beam if beam is None else beam
+        return [caption for some in pixels.split(BATCH) for caption in self._captions(some, width)]
+
+    def evaluate(self, images: Sequence[tuple[Tensor, str]]) -> Scores:
+        """Return the scores of captions against the one reference of each image."""
+        captions = self.captions(torch.stack([pixels for pixels, _ in images]))
+        return score([caption.text for caption in captions], [[reference] for _, reference in images])
+
+    def _captions(self, pixels: Tensor, width: int) -> list[Caption]:
+        options = self.recipe.model
+        assert isinstance(options, CaptionerOptions)
+        source, counts = pixels.to(self.device), patch_counts(pixels, options.image)
+        with self.autocast():
+            hypotheses = n_best(self.model, source, counts, self.limit, wording(self.vocabulary), width, width=width)
+            steps = force_decode(self.model, source, counts, [some[0].output_tokens for some in hypotheses])
+        tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
+        side = patches(options.image.grid.height, options.image.grid.width)
+        captions = []
+        for some, each in zip(hypotheses, steps, strict=True):
+            target = tracer.target(some[0].output_tokens)
+            others = candidates(some, self.vocabulary)
+            captions.append(Caption(target.text, tracer.trace(side, target, some[0].weights, each, others)))
+        return captions

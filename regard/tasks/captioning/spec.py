@@ -1,0 +1,50 @@
+"""The task `captions`: what `train` and `load` ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.config import folder as folders
+from regard.config.recipe import Recipe, read_recipe
+from regard.metrics.translation import Scores
+from regard.models.building import put
+from regard.models.images.captioner import CaptionerOptions, build_captioner
+from regard.runtime.precision import Precision, read_device
+from regard.tasks.captioning.predictor import Captioner
+from regard.tasks.captioning.task import CaptioningTask
+from regard.tasks.images.data import CaptionedImages, image_data
+from regard.tasks.spec import Given, TaskSpec, TrainingData
+from regard.training.progress import Screen
+
+
+class CaptionsSpec(TaskSpec[Captioner, CaptionedImages]):
+    name = "captions"
+    noun = "captioner"
+
+    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
+        recipe = read_recipe("captions" if given is None else given, settings)
+        if not isinstance(recipe.model, CaptionerOptions):
+            raise ValueError(f"recipe: {recipe.name!r} is not for task {self.name!r}")
+        return recipe
+
+    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[CaptionedImages]:
+        return image_data(given, CaptionedImages, screen)
+
+    def task(self, data: TrainingData[CaptionedImages], recipe: Recipe, seed: int) -> CaptioningTask:
+        return CaptioningTask.of(data.train, data.dev, recipe, seed)
+
+    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Captioner:
+        where = read_device(device)
+        recipe, vocabulary = folders.read_recipe(folder), folders.read_vocabularies(folder).target
+        if not isinstance(recipe.model, CaptionerOptions):
+            raise ValueError(f"{folder}: damaged: expected a recipe with the model of a captioner")
+        model = build_captioner(recipe.model, len(vocabulary))
+        put(model, folders.trained_weights(folder, card))
+        return Captioner(model, vocabulary, recipe, card, where, precision)
+
+    def score(self, model: Captioner, dev: Sequence[tuple[Tensor, str]]) -> Scores:
+        return model.evaluate(dev)

@@ -1,0 +1,1 @@
+"""Text classification: from labelled texts to a classifier and its traces."""

@@ -1,0 +1,134 @@
+"""A trained classifier in use: `regard.load(folder).classify("…")`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+from regard.config.recipe import Recipe
+from regard.metrics.classification import LabelScores, score_labels
+from regard.models.documents.classifier import TextClassifier
+from regard.runtime.precision import Precision, autocast
+from regard.tasks.classification.labelling import Labeller, Labelling
+from regard.text.documents import Reader
+from regard.text.pairs import Pair
+
+NAMED = 8
+"""labels that an error names"""
+
+
+class Classifier:
+    """A model with its vocabulary and labels, ready to classify."""
+
+    def __init__(
+        self,
+        labeller: Labeller,
+        recipe: Recipe,
+        card: dict[str, Any],
+        device: torch.device,
+        precision: Precision = "auto",
+    ) -> None:
+        labeller.model.to(device).eval()
+        self.labeller, self.recipe, self.card = labeller, recipe, card
+        self.device, self._precision = device, precision
+
+    @property
+    def model(self) -> TextClassifier:
+        return self.labeller.model
+
+    @property
+    def reader(self) -> Reader:
+        return self.labeller.reader
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.labeller.labels)
+
+    @property
+    def temperature(self) -> float:
+        """By which logits are divided where calibrated probabilities are asked for; fitted on dev after training."""
+        found = self.card.get("temperature")
+        if not isinstance(found, (int, float)) or not found > 0:
+            raise ValueError("calibrated: this model has no temperature in its card; its training did not end")
+        return float(found)
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """In which the model computes, in the precision that was asked for."""
+        return autocast(self._precision, self.device)
+
+    @overload
+    def classify(self, text: str) -> str: ...  # type: ignore[overload-overlap]
+    @overload
+    def classify(self, text: Sequence[str]) -> list[str]: ...
+    def classify(self, text: str | Sequence[str]) -> str | list[str]:
+        """The label of a text, or of each of several."""
+        found = [answer.label for answer in self.answers([text] if isinstance(text, str) else text)]
+        return found[0] if isinstance(text, str) else found
+
+    def answers(self, texts: Sequence[str], calibrated: bool = False, details: bool = False) -> list[Labelling]:
+        """Each text's label with the probabilities of all; `details`: with what was looked at."""
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
+        with self.autocast():
+            return self.labeller.label(texts, self.device, self.temperature if calibrated else 1.0, details)
+
+    def logits(self, texts: Sequence[str]) -> Tensor:
+        """[texts, labels]"""
+        with self.autocast():
+            return self.labeller.logits(texts, self.device)
+
+    def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False, *, allow_unknown: bool = False) -> LabelScores:
+        """Accuracy and more over (text, label) pairs. None is dropped.
+
+        A label that the model does not know is an error, unless `allow_unknown`: then its texts count as missed.
+        """
+        if not allow_unknown:
+            self._refuse_unknown([pair.target for pair in pairs])
+        temperature = self.temperature if calibrated else 1.0
+        chances = torch.softmax(self.logits([pair.source for pair in pairs]) / temperature, -1)
+        return score_labels(chances.tolist(), self.labels, [pair.target for pair in pairs])
+
+    def _refuse_unknown(self, expected: Sequence[str]) -> None:
+        unknown = [label for label in expected if label not in self.labels]
+        if unknown:
+            names, known = (some_of(each) for each in (sorted(set(unknown)), self.labels))
+            raise ValueError(
+                f"labels: expected those of the model ({known}), got {names} in {len(unknown):,} of {len(expected):,} "
+                "texts"
+            )
+
+    def calibrate(self, dev: Sequence[Pair]) -> None:
+        """The temperature that suits texts which training has not seen goes into the card."""
+        known = [pair for pair in dev if pair.target in self.labels]
+        if known:
+            gold = torch.tensor([self.labels.index(pair.target) for pair in known])
+            self.card["temperature"] = round(fitted_temperature(self.logits([pair.source for pair in known]), gold), 4)
+
+
+def some_of(labels: Sequence[str]) -> str:
+    """Return the first few labels, and how many more there are."""
+    more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+    return ", ".join(labels[:NAMED]) + more
+
+
+def fitted_temperature(logits: Tensor, gold: Tensor, least: float = 0.05, most: float = 20.0) -> float:
+    """T of softmax(logits / T) with the smallest log loss (Guo et al. 2017). logits [N, C], gold [N].
+
+    The loss is convex in 1/T: the bounds close in on it by golden section, in the logarithm.
+    """
+    wide = logits.double()
+
+    def loss(log: float) -> float:
+        return float(torch.nn.functional.cross_entropy(wide / torch.tensor(log).double().exp(), gold))
+
+    low, high = float(torch.tensor(least).log()), float(torch.tensor(most).log())
+    golden = (5**0.5 - 1) / 2
+    for _ in range(40):
+        first, second = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, second) if loss(first) <= loss(second) else (first, high)
+    return float(torch.tensor((low + high) / 2).exp())

@@ -1,0 +1,102 @@
+"""The task `classify`: what `train`, `load` and the commands ask of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+from regard.config import folder as folders
+from regard.config.recipe import Recipe, read_recipe
+from regard.evidence.of_label import examined_label
+from regard.look.trace import Trace
+from regard.metrics.classification import LabelScores
+from regard.models.building import put
+from regard.models.documents.classifier import ClassifierOptions, TextClassifier
+from regard.runtime.precision import Precision, read_device
+from regard.tasks.classification.labelling import Labeller
+from regard.tasks.classification.predictor import Classifier
+from regard.tasks.classification.task import Classifying
+from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
+from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
+from regard.text.documents import Reader
+from regard.text.labelled import read_gold, read_labelled
+from regard.training.progress import Screen
+
+SHOWN_LABELS = 12
+"""labels that a summary counts"""
+NAMED_LABELS = 10
+"""labels that an error names"""
+
+
+class ClassificationSpec(TaskSpec[Classifier, Pairs]):
+    name = "classify"
+    noun = "classifier"
+
+    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
+        recipe = read_recipe("classify" if given is None else given, settings)
+        if not isinstance(recipe.model, ClassifierOptions):
+            hint = 'a recipe of your own for it begins with base = "classify"'
+            raise ValueError(f"recipe: {recipe.name!r} is not for --task {self.name}; {hint}")
+        return recipe
+
+    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
+        return read_text_data(given, read_labelled, _summary, recipe.training.max_characters, screen)
+
+    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> Classifying:
+        return Classifying.of(data.train, data.dev, with_character_limit(recipe, data), seed)
+
+    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Classifier:
+        where = read_device(device)
+        recipe, labels = folders.read_recipe(folder), card.get("labels")
+        if not isinstance(recipe.model, ClassifierOptions):
+            raise ValueError(f"{folder}: damaged: expected a recipe with the model of a classifier")
+        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"{folder}: damaged: expected `labels` in {folders.CARD}")
+        reader = Reader(folders.read_vocabularies(folder).source)
+        model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
+        put(model, folders.trained_weights(folder, card))
+        return Classifier(Labeller(model, reader, labels, card), recipe, card, where, precision)
+
+    def score(self, model: Classifier, dev: Pairs) -> LabelScores:
+        model.calibrate(dev)
+        return model.evaluate(dev, allow_unknown=True)
+
+    def evaluate(
+        self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
+    ) -> Evaluation:
+        options.refuse(
+            ["reverse", "languages", "beam", "diagnose"],
+            "--reverse, --from, --to, --beam and --diagnose are for translators, and this is none",
+        )
+        gold = read_gold(files)
+        classifier = self.load(folder, folders.read_card(folder), device, precision)
+        _check_labels({pair.target for pair in gold}, classifier.labels, files[0])
+        scores = classifier.evaluate(gold, options.calibrated)
+        return Evaluation(scores.as_dict(), str(scores).split("\n"))
+
+    def examine(self, model: Classifier, trace: Trace) -> Trace:
+        return examined_label(model, trace)
+
+
+def _summary(train: Pairs, dev: Pairs) -> str:
+    """Return how many texts there are, and how many of each label, in a sentence."""
+    labels = Counter(pair.target for pair in train)
+    counts = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(SHOWN_LABELS))
+    counts += f", {len(labels) - SHOWN_LABELS:,} more labels" if len(labels) > SHOWN_LABELS else ""
+    return f"{len(train):,} texts to train on, {len(dev):,} to choose by ({counts})"
+
+
+def _check_labels(given: Set[str], known: Sequence[str], file: Path) -> None:
+    """Raise a ValueError for labels that the classifier cannot give, which would all count as mistakes."""
+    unknown = sorted(given - set(known))
+    if unknown:
+        raise ValueError(
+            f"{file}: the model does not know the labels {_names(unknown)}; expected some of {_names(known)}"
+        )
+
+
+def _names(labels: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, labels[:NAMED_LABELS]))
+    return shown + (f" and {len(labels) - NAMED_LABELS:,} more" if len(labels) > NAMED_LABELS else "")

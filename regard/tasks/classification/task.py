@@ -1,0 +1,262 @@
+"""The task of classifying: from labelled texts and a recipe to batches, their loss, and labels for dev."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import folder as folders
+from regard.config.folder import Vocabularies
+from regard.config.recipe import Recipe
+from regard.metrics.classification import LabelScores, score_labels
+from regard.models.documents.classifier import ClassifierOptions, TextClassifier
+from regard.models.documents.counts import Folds
+from regard.runtime.device_cache import kept
+from regard.runtime.precision import Precision, autocast
+from regard.tasks.classification.labelling import Labeller
+from regard.text.batches import arrange
+from regard.text.documents import IGNORED, Document, DocumentBatch, Reader
+from regard.text.examples import Example
+from regard.text.lengths import TokenLimit
+from regard.text.pairs import Pair
+from regard.text.vocabulary import learn
+from regard.training.checkpoint import Progress
+from regard.training.plan import VALIDATED
+from regard.training.task import MakeBatch, Validation
+
+SMALLEST_BATCH = 16
+"""texts of a batch that is made smaller to fit the clock"""
+REHEARSED = 100
+"""texts of dev by which it is measured what the final scoring takes"""
+LOADING = 1.0
+"""seconds it takes to read the model back for the final scoring, and to leave"""
+PROBES = 4
+CONSTANT = "it finds no more than the most frequent label alone would"
+SHOWN = 100
+"""characters of a text that is shown"""
+
+
+@dataclass(frozen=True)
+class Classifying:
+    recipe: Recipe
+    reader: Reader
+    labels: list[str]
+    documents: list[Document]
+    gold: list[int]
+    weights: Tensor
+    """of each label in the loss"""
+    model: TextClassifier
+    folds: Folds | None
+    """what training texts are told of the counts"""
+    dev: Sequence[Pair]
+    seed: int
+    skipped: Sequence[str] = ()
+    """sentences about texts with more words than the recipe allows"""
+    batch_given: bool = False
+    """whether the size of batches was set, and not chosen from the data"""
+
+    @classmethod
+    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Classifying:
+        """A pure function of what it is given: the same texts, recipe and seed give the same start."""
+        labelled(train)  # before anything is learned
+        reader = Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
+        documents = [reader(pair.source) for pair in train]
+        counted = [(pair, len(each.pieces)) for pair, each in zip(train, documents, strict=True)]
+        encoded = zip(dev, reader.vocabulary.encode_all(pair.source for pair in dev), strict=True)
+        within = TokenLimit.of(counted, [(pair, len(each)) for pair, each in encoded], recipe.training.max_tokens)
+        train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
+        documents, counts = [documents[place] for place in within.train], labelled(train)
+        labels = sorted(counts)
+        gold = [labels.index(pair.target) for pair in train]
+        recipe = replace(recipe, training=replace(recipe.training, max_tokens=within.limit))
+        given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
+        recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
+        assert isinstance(recipe.model, ClassifierOptions)
+        torch.manual_seed(seed)
+        model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
+        shares = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
+        return cls(
+            recipe,
+            reader,
+            labels,
+            documents,
+            gold,
+            shares**recipe.training.balance,
+            model,
+            None if model.counts is None else Folds(model.counts, documents, gold),
+            dev,
+            seed,
+            within.skipped,
+            given,
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"task": "classify", "labels": self.labels}
+
+    def write(self, folder: Path) -> None:
+        folders.write_vocabularies(folder, Vocabularies(self.reader.vocabulary, self.reader.vocabulary))
+
+    # Batches
+
+    @property
+    def size(self) -> int:
+        return len(self.documents)
+
+    @property
+    def smallest(self) -> float:
+        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.updates() / self.size)
+
+    def updates(self) -> int:
+        return len(self._arranged(0, 1.0))
+
+    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+        return [partial(self._batch, rows) for rows in self._arranged(number, batch)]
+
+    def _arranged(self, number: int, batch: float) -> list[list[int]]:
+        training = self.recipe.training
+        assert training.batch_sentences is not None and training.batch_tokens is not None
+        rows = [Example([piece.token for piece in each.pieces], []) for each in self.documents]
+        sentences, tokens = (max(1, round(batch * size)) for size in (training.batch_sentences, training.batch_tokens))
+        return arrange(rows, sentences, tokens, self.seed, number)
+
+    def _batch(self, rows: Sequence[int], device: torch.device) -> DocumentBatch:
+        documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
+        fold = None if self.folds is None else self.folds.of(rows)
+        batch = DocumentBatch.of(documents, self.reader.spelling, gold, fold)
+        recorded = self.recorded(device)
+        batch = (batch.in_few_shapes() if recorded else batch).to(device, lengths=recorded)
+        if self.folds is None or batch.fold is None:
+            return batch
+        return replace(batch, ratios=self.folds.ratios(batch.fold, batch.source))
+
+    # Loss
+
+    def recorded(self, device: torch.device) -> bool:
+        return self.model.recordable(device)
+
+    def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of each judge by itself; of rare labels it counts more if the recipe balances them."""
+        assert batch.labels is not None
+        each = self.model(batch).each.float()  # [J, B, C]
+        balanced = self.recipe.training.balance
+        weights = label_weights(tuple(self.weights.tolist()), each.device) if balanced else None
+        smoothing = self.recipe.training.label_smoothing
+        gold = batch.labels.expand(len(each), -1).flatten()
+        loss = smoothed_cross_entropy(each.flatten(0, 1), gold, weights, smoothing)
+        return loss, loss.detach()
+
+    # Dev
+
+    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+        dev = self.dev[:most]
+        labeller = Labeller(self.model, self.reader, self.labels, {})
+        self.model.eval()
+        found = labeller.label([pair.source for pair in dev], device)
+        shortest = sorted(range(len(dev)), key=lambda row: (len(dev[row].source), row))
+        middle = shortest[len(shortest) // 4 :][:PROBES]  # short enough for a page, and not the shortest
+        # Of the labels they should have: the same at every validation.
+        expected = [dev[row].target for row in middle]
+        probes = labeller.label([dev[row].source for row in middle], device, looked=True, told=expected)
+        self.model.train()
+        chances = [[each.probabilities[label] for label in self.labels] for each in found]
+        scores = score_labels(chances, self.labels, [pair.target for pair in dev])
+        shown = number % len(dev)
+        text, gold, said = dev[shown].source, dev[shown].target, found[shown].label
+        facts = {
+            "accuracy": round(scores.accuracy, 3),
+            "macro_f1": round(scores.macro_f1, 3),
+            "log_loss": round(scores.log_loss, 4),
+            "source": text,
+            "label": said,
+            "expected": gold,
+            "probes": [each.trace.as_dict() for each in probes if each.trace],
+        }
+        told = f"accuracy {scores.accuracy:.1f} %, macro-F1 {scores.macro_f1:.1f}, log loss {scores.log_loss:.3f}"
+        short = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        example = f"{short}  →  {said}" + ("" if said == gold else f", expected {gold}")
+        # Many checkpoints have the same accuracy on a small dev part: the surer one is better.
+        score = scores.accuracy - min(0.9, 0.01 * scores.log_loss)
+        constant = CONSTANT if no_better_than_constant(scores, [pair.target for pair in dev]) else ""
+        return Validation(score, told, example, facts, scores.log_loss, constant)
+
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        """Label a sample of dev, as calibration and evaluation each do with all of it. On a GPU the first batch may be
+        compiled, which says nothing about the others."""
+        if device.type != "cpu":
+            return None
+        count = min(REHEARSED, len(self.dev))
+        sample = self.dev[:: len(self.dev) // count][:count]
+        labeller = Labeller(self.model, self.reader, self.labels, {})
+        self.model.eval()
+        began = time.monotonic()
+        with autocast(precision, device):
+            labeller.label([pair.source for pair in sample], device)
+        took = time.monotonic() - began
+        self.model.train()
+        return LOADING + 2 * took * len(self.dev) / len(sample)
+
+
+def no_better_than_constant(scores: LabelScores, expected: Sequence[str]) -> bool:
+    """Whether answering every text with the most frequent label has as high an accuracy and macro-F1."""
+    counts = Counter(expected)
+    share = max(counts.values()) / len(expected)
+    macro_f1 = 2 * share / (1 + share) / len(counts)
+    return scores.accuracy <= 100 * share and scores.macro_f1 <= 100 * macro_f1
+
+
+def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None, smoothing: float) -> Tensor:
+    """Return torch's cross-entropy with smoothed labels. (With weights torch's waits for the GPU; a graph cannot.)
+
+    logits [N, C], gold [N], IGNORED where there is no text, weights [C]: of n texts that count, with ε = `smoothing`,
+
+        Σ_n (1 − ε) w_y (−log p_y) + ε/C Σ_c w_c (−log p_c)   over   Σ_n w_y
+    """
+    if weights is None:
+        return functional.cross_entropy(logits, gold, ignore_index=IGNORED, label_smoothing=smoothing)
+    real = gold != IGNORED
+    labels = gold.masked_fill(~real, 0)
+    losses = -functional.log_softmax(logits, -1)  # [N, C]
+    own = weights[labels] * real  # [N]
+    right = losses.gather(-1, labels[:, None])[:, 0] * own
+    every = (losses * weights).mean(-1) * real
+    return ((1 - smoothing) * right + smoothing * every).sum() / own.sum()
+
+
+@kept(most=8)
+def label_weights(weights: tuple[float, ...], device: torch.device) -> Tensor:
+    """Return the weights of the labels on the device, where a recording finds them."""
+    return torch.tensor(weights, device=device)
+
+
+def labelled(train: Sequence[Pair]) -> Counter[str]:
+    """Return how many texts have each label; there must be two labels to tell apart."""
+    counts = Counter(pair.target for pair in train)
+    if len(counts) < 2:
+        raise ValueError(f"expected texts of at least 2 labels, got {len(counts)}: {', '.join(counts)}")
+    return counts
+
+
+def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:
+    """With nothing left open, from how many texts and words there are: few words are read more often, few texts in
+    smaller batches."""
+    training = recipe.training
+    return replace(
+        recipe,
+        vocabulary=replace(recipe.vocabulary, joint=True),
+        training=replace(
+            training,
+            epochs=training.epochs or max(6, min(40, round(800_000 / words))),
+            batch_sentences=training.batch_sentences or max(8, min(64, texts // 200)),
+            batch_tokens=training.batch_tokens or 16384,
+        ),
+    )

@@ -1,0 +1,94 @@
+"""A trained classifier of images in use: `regard.load(folder).classify(pixels)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config.recipe import Recipe
+from regard.look.picture import patches
+from regard.look.trace import Attended, Candidate, Side, Span, Step, Trace
+from regard.metrics.classification import LabelScores, score_labels
+from regard.models.images.model import ImageModel
+from regard.runtime.precision import Precision, autocast
+from regard.tasks.images.task import BATCH, image_logits
+
+
+@dataclass(frozen=True)
+class ImageLabelling:
+    """What an image was taken for."""
+
+    probabilities: dict[str, float]
+    """of each label, the likeliest first"""
+    trace: Trace
+    """which patches decided; its source are the patches, by their names: `look.picture` lays it over the image"""
+
+    @property
+    def label(self) -> str:
+        return next(iter(self.probabilities))
+
+
+class ImageClassifier:
+    """A model with the names of its classes, ready to classify."""
+
+    def __init__(
+        self,
+        model: ImageModel,
+        labels: Sequence[str],
+        recipe: Recipe,
+        card: dict[str, Any],
+        device: torch.device,
+        precision: Precision = "auto",
+    ) -> None:
+        self.model = model.to(device).eval()
+        self.labels, self.recipe, self.card = list(labels), recipe, card
+        self.device, self._precision = device, precision
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Compute in the precision that was asked for."""
+        return autocast(self._precision, self.device)
+
+    def logits(self, pixels: Tensor) -> Tensor:
+        """pixels [N, C, height, width] → [N, labels]"""
+        with self.autocast():
+            return image_logits(self.model, pixels, self.device)
+
+    def classify(self, pixels: Tensor) -> list[str]:
+        """Return the likeliest label of each image [N, C, height, width]."""
+        return [self.labels[number] for number in self.logits(pixels).argmax(-1).tolist()]
+
+    def answers(self, pixels: Tensor) -> list[ImageLabelling]:
+        """Return the probabilities of each image [N, C, height, width], with what was looked at."""
+        labellings = []
+        for some in pixels.split(BATCH):
+            with torch.inference_mode(), self.autocast():
+                output = self.model(some.to(self.device), weights=True)
+                attentions = self.model.attentions(some.to(self.device))
+            probabilities = torch.softmax(output.logits.float(), -1).cpu().tolist()
+            weights = {name: each.float().cpu().numpy() for name, each in attentions.items()}
+            for row, each in enumerate(probabilities):
+                ranked = sorted(zip(self.labels, each, strict=True), key=lambda pair: -pair[1])
+                labellings.append(ImageLabelling(dict(ranked), self._trace(ranked, weights, row)))
+        return labellings
+
+    def evaluate(self, images: Sequence[tuple[Tensor, str]]) -> LabelScores:
+        """Return the scores over images and their labels."""
+        probabilities = torch.softmax(self.logits(torch.stack([pixels for pixels, _ in images])), -1)
+        return score_labels(probabilities.tolist(), self.labels, [label for _, label in images])
+
+    def _trace(self, ranked: list[tuple[str, float]], weights: dict[str, np.ndarray], row: int) -> Trace:
+        grid, label = self.model.encoder.options.grid, ranked[0][0]
+        attended = [
+            Attended(name, np.asarray(weights[name][row], np.float32))
+            for name in ("pool", "encoder")
+            if name in weights
+        ]
+        candidates = [Candidate(name, p, float(np.log(max(p, 1e-30)))) for name, p in ranked]
+        target = Side(label, [Span(label, 0, len(label))])
+        return Trace(patches(grid.height, grid.width), target, attended, [Step(ranked[0][1], ranked[1:])], candidates)

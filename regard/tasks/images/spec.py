@@ -1,0 +1,52 @@
+"""The task `images`: what `train` and `load` ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.config import folder as folders
+from regard.config.recipe import Recipe, read_recipe
+from regard.metrics.classification import LabelScores
+from regard.models.building import put
+from regard.models.images.model import ImageModel, ImageOptions
+from regard.runtime.precision import Precision, read_device
+from regard.tasks.images.data import Images, image_data
+from regard.tasks.images.predictor import ImageClassifier
+from regard.tasks.images.task import ImageTask
+from regard.tasks.spec import Given, TaskSpec, TrainingData
+from regard.training.progress import Screen
+
+
+class ImagesSpec(TaskSpec[ImageClassifier, Images]):
+    name = "images"
+    noun = "classifier of images"
+
+    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
+        recipe = read_recipe("images" if given is None else given, settings)
+        if not isinstance(recipe.model, ImageOptions):
+            raise ValueError(f"recipe: {recipe.name!r} is not for task {self.name!r}")
+        return recipe
+
+    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Images]:
+        return image_data(given, Images, screen)
+
+    def task(self, data: TrainingData[Images], recipe: Recipe, seed: int) -> ImageTask:
+        return ImageTask.of(data.train, data.dev, recipe, seed)
+
+    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> ImageClassifier:
+        where = read_device(device)
+        recipe, labels = folders.read_recipe(folder), card.get("labels")
+        if not isinstance(recipe.model, ImageOptions):
+            raise ValueError(f"{folder}: damaged: expected a recipe with the model of a classifier of images")
+        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"{folder}: damaged: expected `labels` in {folders.CARD}")
+        model = ImageModel(recipe.model, len(labels))
+        put(model, folders.trained_weights(folder, card))
+        return ImageClassifier(model, labels, recipe, card, where, precision)
+
+    def score(self, model: ImageClassifier, dev: Sequence[tuple[Tensor, str]]) -> LabelScores:
+        return model.evaluate(dev)

@@ -1,0 +1,143 @@
+"""The task `images`: from images and classes to batches, their loss, and accuracy on dev."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.config.recipe import Recipe
+from regard.models.images.model import ImageModel, ImageOptions
+from regard.runtime.precision import Precision
+from regard.tasks.images.data import Images
+from regard.training.checkpoint import Progress
+from regard.training.plan import VALIDATED
+from regard.training.task import MakeBatch, Validation
+
+BATCH = 256
+"""images that are classified together"""
+
+
+@dataclass(frozen=True)
+class ImageBatch:
+    pixels: Tensor
+    classes: Tensor
+
+    @property
+    def tokens(self) -> int:
+        """how many images there are"""
+        return len(self.classes)
+
+
+@dataclass(frozen=True)
+class ImageTask:
+    recipe: Recipe
+    train: Images
+    dev_images: Images
+    model: ImageModel
+    seed: int
+    skipped: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, train: Images, dev: Images, recipe: Recipe, seed: int) -> ImageTask:
+        """A pure function of its arguments."""
+        assert isinstance(recipe.model, ImageOptions)
+        names = tuple(train.names) if len(train.names) >= len(dev.names) else tuple(dev.names)
+        options, training = recipe.model.for_images(train.pixels), recipe.training
+        options.for_images(dev.pixels)  # which must have the same size
+        training = replace(training, epochs=training.epochs or 40, batch_sentences=training.batch_sentences or 32)
+        torch.manual_seed(seed)
+        model = ImageModel(options, len(names))
+        recipe = replace(recipe, model=options, training=training)
+        return cls(recipe, replace(train, names=names), replace(dev, names=names), model, seed)
+
+    @property
+    def dev(self) -> Sequence[tuple[Tensor, str]]:
+        images = self.dev_images
+        names = [images.names[number] for number in images.classes.tolist()]
+        return list(zip(images.pixels, names, strict=True))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"task": "images", "labels": list(self.train.names)}
+
+    def write(self, folder: Path) -> None:
+        """There is no vocabulary."""
+
+    # Batches
+
+    @property
+    def size(self) -> int:
+        return len(self.train)
+
+    @property
+    def smallest(self) -> float:
+        return 1.0
+
+    def updates(self) -> int:
+        return -(-len(self.train) // self._batch_size)
+
+    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+        generator, shift = np.random.default_rng([self.seed, number, 2]), self.recipe.training.shift
+        order = torch.from_numpy(generator.permutation(len(self.train)))
+        shifts = torch.from_numpy(generator.integers(-shift, shift + 1, (len(self.train), 2)))
+        return [partial(self._batch, rows, shifts[rows]) for rows in order.split(self._batch_size)]
+
+    def _batch(self, rows: Tensor, shifts: Tensor, device: torch.device) -> ImageBatch:
+        pixels = self.train.pixels[rows]
+        return ImageBatch(shifted(pixels, shifts).to(device), self.train.classes[rows].to(device))
+
+    @property
+    def _batch_size(self) -> int:
+        assert self.recipe.training.batch_sentences is not None
+        return self.recipe.training.batch_sentences
+
+    # Loss and dev
+
+    def recorded(self, device: torch.device) -> bool:
+        return False
+
+    def loss(self, batch: ImageBatch, progress: Progress) -> tuple[Tensor, Tensor]:
+        smoothing = self.recipe.training.label_smoothing
+        logits = self.model(batch.pixels).logits.float()
+        loss = nn.functional.cross_entropy(logits, batch.classes, label_smoothing=smoothing)
+        return loss, loss.detach()
+
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        return None
+
+    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+        images = self.dev_images
+        self.model.eval()
+        predicted = image_logits(self.model, images.pixels, device).argmax(-1)
+        self.model.train()
+        accuracy = 100 * float((predicted == images.classes).double().mean())
+        shown = number % len(images)
+        expected, label = (images.names[int(each[shown])] for each in (images.classes, predicted))
+        example = f"image {shown}, {expected}  →  {label}"
+        return Validation(accuracy, f"accuracy {accuracy:.2f} %", example, {"accuracy": round(accuracy, 3)})
+
+
+@torch.inference_mode()
+def image_logits(model: ImageModel, pixels: Tensor, device: torch.device) -> Tensor:
+    """Return [N, classes], in float32 on the CPU. The model is expected in evaluation mode."""
+    return torch.cat([model(some.to(device)).logits.float().cpu() for some in pixels.split(BATCH)])
+
+
+def shifted(pixels: Tensor, by: Tensor) -> Tensor:
+    """Return the images [N, C, h, w], each moved down and right by `by` [N, 2]; what comes in from outside is 0."""
+    most = int(by.abs().max()) if len(by) else 0
+    if not most:
+        return pixels
+    height, width = pixels.shape[-2:]
+    framed = nn.functional.pad(pixels, (most, most, most, most))
+    rows = torch.arange(height) + most - by[:, :1]  # [N, h]: from where each row comes
+    columns = torch.arange(width) + most - by[:, 1:]
+    which = torch.arange(len(pixels))[:, None, None]
+    return framed.movedim(1, -1)[which, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)

@@ -1,0 +1,153 @@
+"""What `train`, `load` and the commands ask of a task. Each package of tasks/ has one; registry.py lists them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from regard.config.recipe import Recipe
+from regard.look.trace import Trace
+from regard.runtime.precision import Precision
+from regard.training.progress import Screen
+from regard.training.task import Task
+
+
+class Predictor(Protocol):
+    """A trained model in use."""
+
+    card: dict[str, Any]
+
+
+P = TypeVar("P", bound=Predictor)
+D = TypeVar("D")
+"""the examples of a task: pairs of texts, or images"""
+
+
+class ScoreReport(Protocol):
+    """Scores on a data set."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores for JSON and for the card."""
+
+    def lines(self) -> list[str]:
+        """Return the scores as a person reads them."""
+
+
+Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
+"""a file, two parallel files, or (source, target) texts"""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user gave to train on."""
+
+    data: Any
+    """`Texts`, or what the task takes from Python"""
+    dev: Any = None
+    reverse: bool = False
+    languages: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class TrainingData(Generic[D]):
+    """The examples of a training, and what the card says of them."""
+
+    train: D
+    dev: D
+    name: str
+    lines: int
+    """how many examples came, those that were left out counted"""
+    digest: str
+    dev_digest: str = ""
+    """of dev, if it was given by itself"""
+    max_characters: int | None = None
+    """longer lines of text were left out"""
+
+
+class TrainableTask(Task, Protocol):
+    """A task as `train` makes it from data."""
+
+    @property
+    def skipped(self) -> Sequence[str]:
+        """sentences about examples that the recipe does not allow"""
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """The options of `regard evaluate`; those that a task has no use for, it refuses."""
+
+    reverse: bool = False
+    languages: tuple[str, str] | None = None
+    beam: int | None = None
+    diagnose: str | None = None
+    """a measure of look/diagnostics.py"""
+    show: int | None = None
+    """how many sentences `diagnose` lists"""
+    calibrated: bool = False
+
+    def refuse(self, names: Sequence[str], reason: str) -> None:
+        """Raise a ValueError if one of these options is set."""
+        defaults = {each.name: each.default for each in fields(self)}
+        if any(getattr(self, name) != defaults[name] for name in names):
+            raise ValueError(reason)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `regard evaluate` prints."""
+
+    as_dict: dict[str, Any]
+    lines: Sequence[str]
+
+
+class TaskSpec(ABC, Generic[P, D]):
+    """One task: how its data are read, how it is trained, loaded, scored and examined."""
+
+    name: str
+    """of `--task`, of the card, and of the command that uses a model"""
+    noun: str
+    """what a model of it is called in messages"""
+
+    @abstractmethod
+    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
+        """Return the recipe that was given, or a default; raise a ValueError if it is for another task."""
+
+    def recipe_for(
+        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None
+    ) -> Recipe:
+        """Return the default recipe for so many examples; `begun` is that of a run that is resumed."""
+        return self.recipe(None, settings)
+
+    def check_given(self, given: Given) -> None:
+        """Raise a ValueError if options were given that the task has no use for."""
+        if given.reverse or given.languages:
+            raise ValueError(f"reverse and languages are for translating; expected neither with --task {self.name}")
+
+    @abstractmethod
+    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[D]:
+        """Read the examples to train on and those to choose by; say how many there are, and what is left out."""
+
+    @abstractmethod
+    def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> TrainableTask:
+        """Return what the training loop trains: a pure function of its arguments."""
+
+    @abstractmethod
+    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> P:
+        """Load a model of this task from its folder."""
+
+    @abstractmethod
+    def score(self, model: P, dev: Sequence[Any]) -> ScoreReport:
+        """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card."""
+
+    def evaluate(
+        self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
+    ) -> Evaluation:
+        """Score the model of a folder on files."""
+        raise ValueError(f"{folder}: expected a translator or a classifier of texts, got a {self.noun}")
+
+    def examine(self, model: P, trace: Trace) -> Trace:
+        """Return the trace with the evidence for and against its weights."""
+        raise ValueError(f"evidence: expected a translator or a classifier of texts, got a {self.noun}")

@@ -1,0 +1,85 @@
+"""The data of a training: pairs or labelled texts, from files or Python, without over-long lines, and a dev part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from regard.config.recipe import Recipe
+from regard.tasks.spec import Given, TrainingData
+from regard.text.lengths import character_limit, within_characters
+from regard.text.normal import tidy
+from regard.text.pairs import Corpus, Pair
+from regard.text.split import leaked_sources, split
+from regard.training.progress import Screen
+
+Pairs = Sequence[Pair]
+
+
+def read_text_data(
+    given: Given,
+    read: Callable[[Sequence[Path]], Corpus],
+    summary: Callable[[Pairs, Pairs], str],
+    max_characters: int | None,
+    screen: Screen,
+) -> TrainingData[Pairs]:
+    """Read the training pairs and the dev part, given or set aside. `max_characters` None: from the data.
+
+    A dev part that is given may have lines as long as its own lengths allow.
+    """
+    corpus = _corpus(given.data, given.reverse, read)
+    limit = max_characters or character_limit(corpus.pairs)
+    corpus = within_characters(corpus, limit)
+    _tell_skipped(corpus, screen)
+    train, dev, digest = corpus.pairs, (), ""  # type: Pairs, Pairs, str
+    if given.dev is None:
+        train, dev = split(corpus.pairs)
+    else:
+        apart = _corpus(given.dev, given.reverse, read)
+        apart = within_characters(apart, max(limit, character_limit(apart.pairs)))
+        _tell_skipped(apart, screen)
+        dev, digest = apart.pairs, apart.digest
+        leaked = leaked_sources(train, dev)
+        if leaked:
+            screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
+    screen.say(summary(train, dev))
+    return TrainingData(train, dev, corpus.name, corpus.lines, corpus.digest, digest, limit)
+
+
+def with_character_limit(recipe: Recipe, data: TrainingData[Pairs]) -> Recipe:
+    """Return the recipe with the limit by which the data were read."""
+    return replace(recipe, training=replace(recipe.training, max_characters=data.max_characters))
+
+
+def _tell_skipped(corpus: Corpus, screen: Screen) -> None:
+    for line in corpus.report():
+        screen.say(f"{corpus.name}: {line}")
+
+
+def _corpus(pairs: Any, reverse: bool, read: Callable[[Sequence[Path]], Corpus]) -> Corpus:
+    if not isinstance(pairs, (str, Path, Sequence)):
+        raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")
+    parts = [pairs] if isinstance(pairs, (str, Path)) else list(pairs)
+    if parts and all(isinstance(each, (str, Path)) for each in parts):
+        files = [Path(str(each)) for each in parts]
+        return read(files)
+    return corpus_of(parts, reverse)
+
+
+def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:
+    """(source, target) texts as a corpus; those with an empty side are skipped."""
+    found: list[Pair] = []
+    skipped: dict[str, list[int]] = {}
+    for number, each in enumerate(texts, 1):
+        if not isinstance(each, (tuple, list)) or len(each) != 2 or not all(isinstance(side, str) for side in each):
+            raise ValueError(f"pairs: expected (source, target) texts or paths, got {each!r}")
+        source, target = (tidy(side) for side in (reversed(each) if reverse else each))
+        if source and target:
+            found.append(Pair(source, target, number))
+        else:
+            skipped.setdefault("empty source or target", []).append(number)
+    if not found:
+        raise ValueError(f"pairs: expected at least one pair of texts, got {len(texts)} without any that can be used")
+    return Corpus(found, len(texts), skipped, "pairs")

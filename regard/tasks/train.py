@@ -1,0 +1,192 @@
+"""`train`: from a file of pairs, or of texts and their labels, to a model's folder."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.config import folder as folders
+from regard.config.recipe import Recipe
+from regard.runtime.precision import Precision, autocast, read_device
+from regard.runtime.version import __version__
+from regard.tasks.images.data import CaptionedImages, Images
+from regard.tasks.registry import AnyPredictor, load, task_named
+from regard.tasks.spec import Given, TaskSpec, Texts, TrainableTask, TrainingData
+from regard.training.lock import locked
+from regard.training.loop import Loop, Machine
+from regard.training.out import check_out, create
+from regard.training.progress import Reporter, Screen, Silent
+
+
+class Remembered:
+    """A screen that also remembers what was said on it, for a log that is not there yet."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+        self._screen.say(text)
+
+    def advance(self, done: int, total: int | None, text: str) -> None:
+        self._screen.advance(done, total, text)
+
+    def status(self, text: str) -> None:
+        self._screen.status(text)
+
+    def close(self) -> None:
+        self._screen.close()
+
+
+def train(
+    data: Texts | Images | CaptionedImages,
+    out: str | Path,
+    *,
+    task: str = "translate",
+    dev: Texts | Images | CaptionedImages | None = None,
+    reverse: bool = False,
+    recipe: str | Path | Recipe | None = None,
+    settings: Mapping[str, Any] | None = None,
+    minutes: float | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    languages: tuple[str, str] | None = None,
+    seed: int = 1,
+    threads: int | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+    screen: Screen | None = None,
+    began: float | None = None,
+) -> AnyPredictor:
+    """Train a model for a task, and keep it in the folder `out`.
+
+    data       a .tsv or .jsonl file, two parallel text files, or (source, target) texts; for "classify" texts and
+               labels; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
+    task       "translate", "classify", "images" or "captions"
+    dev        the same, to choose by; if not given, a part of `data` is set aside
+    recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: what measured better for
+               so many pairs here (transformer on a GPU from 20,000 on, otherwise rnn), for labels classify
+    settings   changes single values: {"training.epochs": 5}
+    minutes    plan the run by the clock, set-up and scoring included; they count from the call, or from when it
+               `began` by `time.monotonic`
+    resume     go on where a run in `out` stopped; `overwrite`: begin anew there
+    """
+    began = time.monotonic() if began is None else began
+    screen = Remembered(screen or Silent())
+    folder = Path(out).resolve() if Path(out).is_symlink() else Path(out)
+    spec, given = task_named(task), Given(data, dev, reverse, languages)
+    spec.check_given(given)
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    machine = Machine(read_device(device), precision)
+    autocast(precision, machine.device)  # refuses what is no precision before anything is read
+    chosen = spec.recipe(recipe, settings)
+    check_out(folder, resume, overwrite)
+    with locked(folder, screen):
+        check_out(folder, resume, overwrite)  # again: another training may just have made or replaced it
+        screen.status("reading")
+        examples = spec.data(given, chosen, screen)
+        if recipe is None:
+            begun = folders.read_recipe(folder) if resume else None
+            chosen = spec.recipe_for(settings, len(examples.train), machine.device.type == "cuda", begun)
+        screen.status("learning the vocabulary")
+        work = _task(spec, examples, chosen, seed, screen)
+        if resume:
+            _check_same(folder, work.recipe, examples, seed)
+        else:
+            create(folder, work, _facts(work, examples, languages, machine, seed))
+        reporter = Reporter(folder / folders.LOG, screen)
+        loop = Loop(work, folder, machine, reporter, None if minutes is None else minutes * 60, began)
+        if resume:
+            _resume(loop, screen)
+        else:
+            for line in screen.said:
+                reporter.note("said", text=line)
+        screen.status("preparing the first epoch")
+        loop.run()
+        model = _finish(spec, folder, loop)
+        screen.close()
+        return model
+
+
+def _task(
+    spec: TaskSpec[Any, Any], data: TrainingData[Any], recipe: Recipe, seed: int, screen: Screen
+) -> TrainableTask:
+    """Return the task, with every limit of the recipe filled in; say what it leaves out of the data."""
+    work = spec.task(data, recipe, seed)
+    for line in work.skipped:
+        screen.say(f"{data.name}: {line}")
+    return work
+
+
+def _resume(loop: Loop, screen: Screen) -> None:
+    """Go on where the run stopped; say so if it has ended."""
+    loop.resume()
+    if "scores" in folders.read_card(loop.folder):
+        progress = loop.progress
+        screen.say(
+            f"{loop.folder}: training has ended ({progress.ended} after {progress.update:,} updates): nothing to "
+            "resume; --overwrite begins anew"
+        )
+
+
+def _facts(
+    task: TrainableTask, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
+) -> dict[str, Any]:
+    """The card, as far as it is known before training."""
+    return {
+        **task.facts,
+        "languages": list(languages) if languages else None,
+        "data": {
+            "name": data.name,
+            "lines": data.lines,
+            "sha256": data.digest,
+            "dev_sha256": data.dev_digest,
+            "train_pairs": task.size,
+            "dev_pairs": len(task.dev),
+        },
+        "parameters": sum(parameter.numel() for parameter in task.model.parameters()),
+        "seed": seed,
+        "precision": machine.precision,
+        "command": " ".join(["regard", *sys.argv[1:]]),
+        "versions": {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        "hardware": f"{machine.device.type}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
+    }
+
+
+def _check_same(folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
+    """A run is resumed with what it began with."""
+    card = folders.read_card(folder)
+    begun = card["data"]["sha256"], card["data"]["dev_sha256"], card["seed"], folders.read_recipe(folder)
+    now = data.digest, data.dev_digest, seed, recipe
+    for name, one, other in zip(("data", "dev data", "seed", "recipe or settings"), begun, now, strict=True):
+        if one != other:
+            raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
+
+
+def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
+    """Score the best model as `evaluate` does, and write the card."""
+    card = folders.read_card(folder)
+    if "ended" not in card:
+        minutes = round(loop.progress.seconds / 60, 2)
+        folders.write_card(folder, card | {"minutes": minutes, "ended": loop.progress.ended})
+    model = load(folder, str(loop.machine.device), loop.machine.precision)
+    if "scores" not in model.card:
+        loop.reporter.status("scoring dev")
+        scores = spec.score(model, loop.task.dev)
+        for line in scores.lines():
+            loop.reporter.say(f"dev  {line}")
+        model.card |= {"scores": scores.as_dict()}
+        folders.write_card(folder, model.card)
+        loop.save()  # with the place in the log
+    return model

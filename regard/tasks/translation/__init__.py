@@ -1,0 +1,1 @@
+"""Translation: from sentence pairs to a translator and its traces."""

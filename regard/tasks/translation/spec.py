@@ -1,0 +1,112 @@
+"""The task `translate`: what `train`, `load` and the commands ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from regard.config import folder as folders
+from regard.config.recipe import Recipe, read_recipe, suited
+from regard.config.sizes import better
+from regard.evidence import examined
+from regard.look.diagnostics import diagnose, overall
+from regard.look.trace import Trace
+from regard.metrics.translation import Scores, group, score
+from regard.models.building import build, put
+from regard.models.documents.classifier import ClassifierOptions
+from regard.runtime.precision import Precision, read_device
+from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
+from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
+from regard.tasks.translation.predictor import Answer, Search, Translator
+from regard.tasks.translation.task import Translating
+from regard.text.pairs import Corpus, read_pairs, read_references
+from regard.text.split import shared_targets
+from regard.training.progress import Screen
+
+SHOWN = 20
+"""sentences that a diagnosis lists"""
+
+
+class TranslationSpec(TaskSpec[Translator, Pairs]):
+    name = "translate"
+    noun = "translator"
+
+    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
+        if given is None:
+            return suited(settings)
+        recipe = read_recipe(given, settings)
+        if isinstance(recipe.model, ClassifierOptions):
+            raise ValueError(f"recipe: {recipe.name!r} is not for --task {self.name}")
+        return recipe
+
+    def recipe_for(
+        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None
+    ) -> Recipe:
+        return suited(settings, better(examples, on_gpu) if begun is None else begun.model.kind)
+
+    def check_given(self, given: Given) -> None:
+        """All options are of use."""
+
+    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
+        def read(files: Sequence[Path]) -> Corpus:
+            return read_pairs(files, given.reverse, given.languages)
+
+        return read_text_data(given, read, _summary, recipe.training.max_characters, screen)
+
+    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> Translating:
+        return Translating.of(data.train, data.dev, with_character_limit(recipe, data), seed)
+
+    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Translator:
+        where = read_device(device)
+        recipe, vocabularies = folders.read_recipe(folder), folders.read_vocabularies(folder)
+        model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
+        put(model, folders.trained_weights(folder, card))
+        return Translator(model, vocabularies, recipe, card, where, precision)
+
+    def score(self, model: Translator, dev: Pairs) -> Scores:
+        return model.evaluate(dev)
+
+    def evaluate(
+        self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
+    ) -> Evaluation:
+        options.refuse(["calibrated"], "--calibrated is for classifiers, and this is a translator")
+        sources, references = group(read_references(files, options.reverse, options.languages))
+        translator = self.load(folder, folders.read_card(folder), device, precision)
+        usual = translator.search
+        answers = translator.answers(sources, Search(options.beam or usual.beam, length_penalty=usual.length_penalty))
+        scores = score([answer.text for answer in answers], references)
+        if options.diagnose is None:
+            return Evaluation(scores.as_dict(), scores.lines())
+        diagnosis, lines = _diagnosis(answers, options.diagnose, SHOWN if options.show is None else options.show)
+        return Evaluation(scores.as_dict() | diagnosis, [*scores.lines(), "", *lines])
+
+    def examine(self, model: Translator, trace: Trace) -> Trace:
+        return examined(model, trace)
+
+
+def _summary(train: Pairs, dev: Pairs) -> str:
+    """Return how many pairs there are, in a sentence."""
+    shared = shared_targets(train, dev)
+    counts = f"{len(train):,} pairs to train on, {len(dev):,} to choose by"
+    return f"{counts} ({shared:,} dev targets occur in training)"
+
+
+def _diagnosis(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict[str, Any], list[str]]:
+    """(for JSON, lines): of all sentences together, then of each part of each text, the oddest first."""
+    diagnoses = [(trace, diagnose(trace)) for answer in answers for trace in answer.translations[0].traces]
+    if not diagnoses:
+        return {"diagnosis": {"overall": None, "sentences": []}}, ["no text came to diagnose"]
+    diagnoses.sort(key=lambda each: -each[1].measure(measure))
+    whole = overall([each for _, each in diagnoses])
+    sentences = [
+        {"source": trace.source.text, "translation": trace.target.text, **asdict(each)} for trace, each in diagnoses
+    ]
+    odd = [(trace, each) for trace, each in diagnoses if each.measure(measure) > 0]
+    lines = [*whole.lines(), "", f"the oddest by {measure}:" if odd else f"none is odd by {measure}"]
+    for trace, each in odd[:show]:
+        words = each.missed if measure == "missed" else each.repeated if measure == "repeated" else []
+        note = ", ".join(words) or f"{each.measure(measure):.2f}"
+        lines.append(f"{note}\t{trace.source.text}\t{trace.target.text}")
+    return {"diagnosis": {"overall": asdict(whole), "sentences": sentences}}, lines

@@ -1,0 +1,32 @@
+"""What is chosen from the size of the data."""
+
+import pytest
+
+from regard.config.recipe import read_recipe
+from regard.config.sizes import better
+
+
+@pytest.mark.parametrize(
+    ("pairs", "on_a_gpu", "name"),
+    [(100, True, "rnn"), (19_999, True, "rnn"), (20_000, True, "transformer"), (10**6, False, "rnn")],
+)
+def test_what_measured_better(pairs: int, on_a_gpu: bool, name: str) -> None:
+    assert better(pairs, on_a_gpu) == name
+
+
+@pytest.mark.parametrize(
+    ("pairs", "settings", "rate", "dropout"),
+    [
+        (30_353, {}, 0.003, 0.3),
+        (10_000, {}, 0.00213, 0.3),
+        (1_000, {}, 0.00077, 0.1),
+        (30_353, {"training.batch_tokens": 480}, 0.001, 0.3),
+        (30_353, {"training.batch_sentences": 90}, 0.0015, 0.3),
+        (1_000, {"training.learning_rate": 0.01, "model.dropout": 0.2}, 0.01, 0.2),
+    ],
+)
+def test_a_transformer_takes_smaller_steps_from_fewer_sentences(
+    pairs: int, settings: dict[str, float], rate: float, dropout: float
+) -> None:
+    recipe = read_recipe("transformer", settings).fitted(pairs, 6.0, 0.0)
+    assert recipe.training.learning_rate == rate and recipe.model.dropout == dropout

@@ -1,0 +1,55 @@
+"""What is made once and kept."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard import Full, Window, attention, per_head
+from regard.runtime import device_cache as module
+from regard.runtime.device_cache import kept
+
+
+def counted() -> tuple[list[int], "module.Kept[[int], Tensor]"]:
+    made: list[int] = []
+
+    @kept(most=2)
+    def numbers(count: int) -> Tensor:
+        """So many."""
+        made.append(count)
+        return torch.arange(count)
+
+    return made, numbers
+
+
+def test_it_is_made_once_and_dropped_when_others_were_asked_for_since() -> None:
+    made, numbers = counted()
+    assert numbers.__doc__ == "So many."
+    assert numbers(3) is numbers(3) and made == [3]
+    numbers(4), numbers(5), numbers(3)
+    assert made == [3, 4, 5, 3]
+    numbers.forget()
+    numbers(3)
+    assert made == [3, 4, 5, 3, 3]
+
+
+def test_what_was_recorded_is_never_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, numbers = counted()
+    found = numbers(3)
+    monkeypatch.setattr(module, "records", lambda: True)
+    assert numbers(3) is found
+    monkeypatch.setattr(module, "records", lambda: False)
+    numbers(4), numbers(5), numbers(6)
+    assert numbers(3) is found and made == [3, 4, 5, 6]
+
+
+def test_made_in_inference_mode_it_serves_autograd() -> None:
+    states = torch.randn(2, 300, 8, requires_grad=True)
+    pattern = per_head([Window(3), Full()])
+    with torch.inference_mode():
+        attention(states, states, states, pattern=pattern)
+    attention(states, states, states, pattern=pattern).context.sum().backward()  # type: ignore[no-untyped-call]
+    assert states.grad is not None
+
+
+def test_no_gpu_records_here() -> None:
+    assert not module.records()

@@ -1,0 +1,86 @@
+"""The loss of a batch does not depend on how it is padded."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.config.recipe import read_recipe
+from regard.models.recurrent import encoder
+from regard.models.transformer import model as transformer
+from regard.tasks.translation.task import Translating
+from regard.text.batches import Batch
+from regard.text.pairs import Pair
+from regard.training.checkpoint import Progress
+
+TEXTS = [("a b c", "A B C D E"), ("b", "B"), ("c a c a c", "C A"), ("d", "D D D"), ("a d", "A D")]
+PAIRS = [Pair(*texts, line) for line, texts in enumerate(TEXTS, 1)]
+
+
+def task(name: str, **settings: object) -> Translating:
+    small = {"model.dropout": 0.0, "training.segmentation_dropout": 0.0}
+    return Translating.of(PAIRS, PAIRS[:1], read_recipe(name, {**small, **settings}), 1)
+
+
+@pytest.mark.parametrize("name", ["rnn", "transformer", "article"])
+def test_in_few_shapes_the_loss_is_the_same(name: str) -> None:
+    given = task(name)
+    results = []
+    for make in (Batch.of, Batch.in_few_shapes):
+        batch = make(given.examples.plain)
+        loss, told = given.loss(batch, Progress())
+        used = [each for each in given.model.parameters() if each.requires_grad]
+        results.append((told, *torch.autograd.grad(loss, used)))
+    assert Batch.in_few_shapes(given.examples.plain).shape != Batch.of(given.examples.plain).shape
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
+
+
+def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (encoder, transformer):
+        monkeypatch.setattr(module, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
+    cuda, cpu = torch.device("cuda"), torch.device("cpu")
+    for name in ("rnn", "transformer"):
+        assert task(name).recorded(cuda) and not task(name).recorded(cpu)
+    assert not task("article").recorded(cuda)
+    for key, value in {
+        "training.scheduled_sampling": 0.2,
+        "model.normalizer": "sparsemax",
+        "model.score": "dot",
+        "model.input_feeding": False,
+        "model.order": "bahdanau",
+        "model.pattern": "window(2)",
+        "model.encoder_layers": 2,
+        "model.cell": "lstm",
+        "model.predictive": 2,
+    }.items():
+        assert not task("rnn", **{key: value}).recorded(cuda)
+    for key, value in {
+        "model.attention_dropout": 0.1,
+        "encoder.pattern": "window(2)",
+        "cross.normalizer": "hard",
+        "decoder.normalizer": "entmax15",
+        "encoder.score": "additive",
+        "model.positions": "alibi",
+    }.items():
+        assert not task("transformer", **{key: value}).recorded(cuda)
+    guided = task("rnn", **{"training.guided_attention": 0.1})
+    assert not guided.recorded(cuda) and replace(guided, guide=None).recorded(cuda)
+
+
+def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
+    many = [Pair(source, target, line) for line, (source, target) in enumerate(TEXTS * 1000, 1)]
+    given = Translating.of(many, PAIRS, read_recipe("transformer"), 1)
+    small = given.epoch(0, given.smallest)
+    sentences = given.size / len(small)
+    assert 12 < sentences < 20 and len(given.epoch(0)) < len(small) / 3
+    met = sorted(row for make in small for row in make.args[1])  # type: ignore[attr-defined]
+    assert met == list(range(5000)), "an epoch is one, whatever the size of its batches"
+    assert task("rnn", **{"training.batch_tokens": 999}).smallest == 1
+
+
+def test_a_rehearsal_says_what_the_final_scoring_takes() -> None:
+    given = task("rnn")
+    seconds = given.rehearse(torch.device("cpu"), "fp32", trained=True)
+    assert seconds is not None and 1 < seconds < 30
+    assert given.model.training
+    assert given.rehearse(torch.device("cuda"), "fp32", trained=True) is None

@@ -1,0 +1,94 @@
+"""Traces of answers: what a translator says of each step, and of what it must say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.look.trace import Trace
+from regard.tasks.translation.predictor import Search
+from tests.training.toy import PAIRS, RECIPES
+
+SOURCES = [source for source, _ in PAIRS[:6]]
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> regard.Translator:
+    out: Path = tmp_path_factory.mktemp("tracing") / "model"
+    settings, languages = RECIPES[request.param], ("en", "mr")
+    return regard.train(
+        PAIRS, out, recipe=request.param, dev=PAIRS[:16], settings=settings, precision="fp32", device="cpu",
+        languages=languages,
+    )  # fmt: skip
+
+
+def test_details_tell_of_every_step_and_of_the_beam(translator: regard.Translator) -> None:
+    plain = translator.answers(SOURCES, Search(5))
+    detailed = translator.answers(SOURCES, Search(5), details=True)
+    for one, other in zip(plain, detailed, strict=True):
+        assert one.text == other.text and len(other.translations) == 1
+        (before,), (after,) = one.translations[0].traces, other.translations[0].traces
+        np.testing.assert_array_equal(before.weights, after.weights)
+        assert not before.steps and len(after.steps) == len(after.target.pieces)
+        logs = np.log([step.probability for step in after.steps])
+        assert logs.sum() == pytest.approx(other.translations[0].log_probability, abs=1e-4)
+        assert after.candidates[0].text == one.text and len(after.candidates) == 5
+        assert [each.score for each in after.candidates] == sorted((x.score for x in after.candidates), reverse=True)
+
+
+def test_runners_up_are_the_likeliest_others(translator: regard.Translator) -> None:
+    (trace,) = translator.answers(SOURCES[:1], details=True)[0].translations[0].traces
+    for step in trace.steps:
+        chances = [chance for _, chance in step.others]
+        assert 4 <= len(chances) <= 5 and chances == sorted(chances, reverse=True)
+        assert step.probability + sum(chances) <= 1 + 1e-5
+
+
+def test_a_trace_knows_its_model_and_languages(translator: regard.Translator) -> None:
+    (trace,) = translator.answers(SOURCES[:1])[0].translations[0].traces
+    assert (trace.source.language, trace.target.language) == ("en", "mr")
+    assert trace.model["parameters"] == translator.card["parameters"]
+    assert Trace.from_dict(trace.as_dict()).as_dict() == trace.as_dict()
+
+
+def test_forced_targets_keep_their_order_and_places(translator: regard.Translator) -> None:
+    sources, targets = zip(*reversed(PAIRS[:70]), strict=True)
+    traces = translator.force_decode(sources, targets)
+    assert [(trace.source.text, trace.target.text) for trace in traces] == list(zip(sources, targets, strict=True))
+    for trace in traces[:5]:
+        assert all(trace.target.text[piece.start : piece.end] == piece.text for piece in trace.target.pieces)
+        assert len(trace.steps) == len(trace.target.pieces) == len(trace.weights)
+        np.testing.assert_allclose(trace.weights.sum(1), 1, rtol=1e-4)
+
+
+def test_forcing_what_was_found_gives_the_same_weights(translator: regard.Translator) -> None:
+    answers = translator.answers(SOURCES)
+    traces = translator.force_decode(SOURCES, [answer.text for answer in answers])
+    for answer, trace in zip(answers, traces, strict=True):
+        (found,) = answer.translations[0].traces
+        if found.target.tokens == trace.target.tokens:
+            np.testing.assert_allclose(found.weights, trace.weights, atol=1e-5)
+
+
+def test_one_target_for_each_source(translator: regard.Translator) -> None:
+    with pytest.raises(ValueError, match="expected one for each of 2 sources, got 1"):
+        translator.force_decode(["a", "b"], ["c"])
+
+
+def test_a_transformer_shows_all_its_heads(translator: regard.Translator) -> None:
+    (trace,) = translator.answers(SOURCES[:1], details=True)[0].translations[0].traces
+    sizes = {each.name: each.weights.shape for each in trace.attentions}
+    rows, columns = len(trace.target.pieces), len(trace.source.pieces)
+    if translator.recipe.model.kind == "rnn":
+        assert sizes == {"cross": (1, 1, rows, columns)}
+        return
+    assert sizes == {
+        "cross": (2, 2, rows, columns),
+        "encoder": (2, 2, columns, columns),
+        "decoder": (2, 2, rows, rows),
+    }
+    for each in trace.attentions:
+        np.testing.assert_allclose(each.weights.sum(-1), 1, atol=1e-5)
+    decoder = next(each.weights for each in trace.attentions if each.name == "decoder")
+    assert np.allclose(np.triu(decoder, 1), 0), "nothing looks ahead"

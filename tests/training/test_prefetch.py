@@ -1,0 +1,26 @@
+"""What two threads need of Python is there for a while, and not longer."""
+
+import gc
+import sys
+
+import pytest
+import torch
+
+from regard.training.prefetch import COLLECTED, SWITCH, side_by_side
+
+
+def now() -> tuple[float, tuple[int, int, int], int]:
+    return sys.getswitchinterval(), gc.get_threshold(), gc.get_freeze_count()
+
+
+def test_on_a_gpu_it_is_as_before_afterwards() -> None:
+    before = now()
+    with side_by_side(torch.device("cuda")):
+        assert now()[:2] == (pytest.approx(SWITCH), COLLECTED) and now()[2] > before[2]
+    assert now() == before
+
+
+def test_on_a_cpu_nothing_changes() -> None:
+    before = now()
+    with side_by_side(torch.device("cpu")):
+        assert now() == before

@@ -1,0 +1,1 @@
+"""What builds the data that the package ships."""
