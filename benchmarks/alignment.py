@@ -33,7 +33,8 @@ from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Gold, Links, read_gold, read_links
 from regard.alignment.reading import Reading
 from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
-from regard.look.trace import Trace, read
+from regard.look.trace import Trace
+from regard.look.trace_files import read
 from regard.text.normal import tidy
 
 Found = dict[str, list[Links]]

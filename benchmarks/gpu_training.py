@@ -37,12 +37,12 @@ from regard.config.recipe import Recipe, TrainingRecipe
 from regard.models.recurrent.model import Recurrent, RecurrentOptions
 from regard.search import graph_replay
 from regard.tasks.translation.predictor import Search, Translator
-from regard.tasks.translation.task import Translating
+from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
-from regard.training.graph_capture import RecordedUpdate
-from regard.training.plan import Plan
+from regard.training.graph_capture import CapturedUpdate
+from regard.training.plan import Schedule
 from regard.training.updating import Update
 
 BATCH, LENGTH, VOCABULARY = 64, 24, 8000
@@ -120,11 +120,11 @@ def drawn(seed: int) -> list[Example]:
     return [Example(source.tolist(), target.tolist()) for source, target in zip(sources, targets, strict=True)]
 
 
-def task(options: RecurrentOptions) -> Translating:
+def task(options: RecurrentOptions) -> TranslationTask:
     torch.manual_seed(1)
     model = Recurrent(options, VOCABULARY, VOCABULARY).to(CUDA).train()
     recipe = Recipe(model=options, training=TrainingRecipe(learning_rate=1e-3))
-    return Translating(recipe, cast(Any, None), cast(Any, None), model, cast(Any, None), (), 1)
+    return TranslationTask(recipe, cast(Any, None), cast(Any, None), model, cast(Any, None), (), 1)
 
 
 def timed(sides: dict[str, Callable[[], object]], rounds: int, updates: int = 20) -> dict[str, float]:
@@ -155,10 +155,10 @@ def losses(recorded: bool, updates: int, off: float = 0.0) -> list[float]:
         for weight in work.model.parameters():
             weight.mul_(1 + off * torch.randn_like(weight))
     plain, recipe = Update(work, CUDA, "fp32"), work.recipe.training
-    update = RecordedUpdate(plain) if recorded else plain
+    update = CapturedUpdate(plain) if recorded else plain
     if not recorded:
         work.model._runs_as_one = lambda _: False  # type: ignore[assignment]
-    make, plan = Batch.in_few_shapes if recorded else Batch.of, Plan(10**9, (), recipe.warmup)
+    make, plan = Batch.in_few_shapes if recorded else Batch.of, Schedule(10**9, (), recipe.warmup)
     found = []
     for number in range(updates):
         update.rate(plan.learning_rate(number, recipe))
@@ -176,7 +176,7 @@ def step(rounds: int) -> dict[str, Any]:
     apart, of_itself = furthest(by_loop, losses(True, 50)), furthest(by_loop, losses(False, 50, off=1e-7))
     torch.set_float32_matmul_precision("high")
     batch = Batch.in_few_shapes(drawn(0), CUDA)
-    update = RecordedUpdate(Update(task(OPTIONS), CUDA, "auto"))
+    update = CapturedUpdate(Update(task(OPTIONS), CUDA, "auto"))
     eager = PlainUpdate(batch)
     sides: dict[str, Callable[[], object]] = {
         "loop": eager,

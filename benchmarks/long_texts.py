@@ -41,7 +41,7 @@ import regard
 from regard import MultiHead, Pool
 from regard.core.pattern_text import parse
 from regard.core.result import Result
-from regard.models.transformer.layers import EncoderBlock, Looking, Shape
+from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
 from regard.models.transformer.positions import Positions
 
 Look = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -88,7 +88,7 @@ class Classifier(nn.Module):
         self.embedding = nn.Embedding(SUBWORDS, WIDTH)
         self.positions = Positions("sinusoidal", WIDTH, LENGTH)
         shape = Shape(WIDTH, HEADS, INNER, dropout=0.1)
-        self.blocks = nn.ModuleList(EncoderBlock(shape, Looking(pattern=pattern)) for _ in range(BLOCKS))
+        self.blocks = nn.ModuleList(EncoderBlock(shape, AttentionOptions(pattern=pattern)) for _ in range(BLOCKS))
         if side in OTHERS:
             for block in self.blocks:
                 block.attend = Plain(block.attend, OTHERS[side])  # type: ignore[arg-type, assignment]

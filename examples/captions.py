@@ -23,7 +23,7 @@ import regard
 from regard import CaptionedImages, Captioner
 from regard.look import picture
 from regard.look.table import table
-from regard.look.trace import write
+from regard.look.trace_files import write
 
 SIDE, PATCH = 32, 4
 COLOURS = {

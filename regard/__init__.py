@@ -1,9 +1,9 @@
 """Regard: attention you can train, use and look into.
 
-A name is imported with what it needs, PyTorch first of all, when it is asked for: the command line is there at once.
+Names are imported at their first use, together with PyTorch, so that the command line starts quickly.
 """
 
-from regard.runtime import started as _started  # noqa: F401  # isort: skip  first: it notes the time before anything else is imported
+from regard.runtime import started as _started  # noqa: F401  # isort: skip  first: it records the time before anything else is imported
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from regard.tasks.translation.predictor import Translator
 
 
-_HOMES = {
+_NAMES_OF_MODULES = {
     "regard.tasks.captioning.predictor": "Captioner",
     "regard.tasks.classification.predictor": "Classifier",
     "regard.tasks.images.data": "CaptionedImages Images",
@@ -58,7 +58,7 @@ _HOMES = {
     "regard.tasks.train": "train",
     "regard.tasks.translation.predictor": "Translator",
 }
-"""module → the names that come from there"""
+"""module → the public names that it defines"""
 
 __all__ = [
     "Additive",
@@ -123,11 +123,12 @@ if not TYPE_CHECKING:  # a type checker knows the names from above
         return value
 
     def _imported(name: str) -> object:
+        """Return the value of a public name, or a module of the package."""
         if name == "parse_pattern":
             return import_module("regard.core.pattern_text").parse
-        for home, names in _HOMES.items():
+        for module, names in _NAMES_OF_MODULES.items():
             if name in names.split():
-                return getattr(import_module(home), name)
+                return getattr(import_module(module), name)
         try:
             return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:

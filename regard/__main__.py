@@ -1,19 +1,19 @@
-"""`python -m regard` is `regard`."""
+"""The command line as `python -m regard`."""
 
 import sys
 
 from regard.runtime.interrupts import EXIT_CODE, INTERRUPTS
 
-USE_TORCH = ("demo", "train", "translate", "classify", "evaluate", "align")
+COMMANDS_WITH_TORCH = ("demo", "train", "translate", "classify", "evaluate", "align")
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C is no reason for a traceback, even while modules are still being imported."""
+    """Run the command line. Ctrl-C prints no traceback, even while modules are still being imported."""
     INTERRUPTS.watch()
     try:
         from regard.cli import main as run
 
-        if sys.argv[1:2] and sys.argv[1] in USE_TORCH and "--help" not in sys.argv:
+        if sys.argv[1:2] and sys.argv[1] in COMMANDS_WITH_TORCH and "--help" not in sys.argv:
             import torch  # noqa: F401
         INTERRUPTS.may_end_at_once = False
         run()

@@ -24,14 +24,14 @@ from regard.runtime.interrupts import EXIT_CODE, INTERRUPTS
 from regard.runtime.version import __version__
 
 BROKEN_PIPE = 141
-"""the exit code: 128 and the number of the signal, as of programs that the signal ends"""
+"""the exit code of a program that SIGPIPE ends: 128 and the number of the signal"""
 
 app = typer.Typer(
     name="regard",
     help="Attention you can train, use and look into.",
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: boxes leave no room for words in a narrow terminal
+    rich_markup_mode=None,  # plain help: boxes leave little room for text in a narrow terminal
 )
 COMMANDS: dict[Callable[..., None], str] = {
     demo: "Train on the sample, translate, and show what was looked at.",
@@ -47,8 +47,8 @@ for command, summary in COMMANDS.items():
     app.command(short_help=summary)(command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"regard {__version__}")
         raise typer.Exit
 
@@ -71,7 +71,7 @@ def main() -> None:
     try:
         code = _run(sys.argv[1:])
         flush_output()
-    except BrokenPipeError:  # whoever read the results has seen enough
+    except BrokenPipeError:  # the reader of the results has closed the pipe
         abandon_output()
         code = BROKEN_PIPE
     except OSError as error:
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """The exit code of a command. Errors of reading and writing are the caller's."""
+    """Run a command and return its exit code. Errors of reading and writing are left to the caller."""
     group = typer.main.get_command(app)
     try:
         with warnings_as_notices(), group.make_context("regard", arguments) as context:
@@ -96,7 +96,7 @@ def _run(arguments: list[str]) -> int:
         complain(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
-        if INTERRUPTS.came:  # which is what became this error
+        if INTERRUPTS.came:  # the interrupt surfaced as this error
             complain("interrupted")
             return EXIT_CODE
         complain(describe(error))

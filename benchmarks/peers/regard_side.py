@@ -30,12 +30,12 @@ from regard.runtime.precision import Precision, autocast
 from regard.search.beam import beam
 from regard.search.hypothesis import LengthLimit
 from regard.search.stepwise import greedy
-from regard.tasks.translation.task import Translating
+from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch, arrange, padded
 from regard.text.examples import Example
 from regard.text.vocabulary import END, SPECIAL
 from regard.training.loop import Loop, Machine
-from regard.training.plan import Plan
+from regard.training.plan import Schedule
 from regard.training.progress import Reporter, Silent
 
 OPTIONS: dict[str, ModelOptions] = {
@@ -66,7 +66,7 @@ def train(arguments: argparse.Namespace) -> dict[str, float]:
     options = OPTIONS[arguments.model]
     # Only what updates need is there: no text, no dev.
     nothing: Any = None
-    task = Translating(
+    task = TranslationTask(
         replace(RECIPES[arguments.model], model=options),
         nothing,
         nothing,
@@ -83,13 +83,13 @@ def train(arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def _updates(
-    task: Translating, examples: Sequence[Example], order: Sequence[Sequence[int]], meter: Meter, precision: str
+    task: TranslationTask, examples: Sequence[Example], order: Sequence[Sequence[int]], meter: Meter, precision: str
 ) -> dict[str, float]:
     """The loop's own updates, over as many batches as are measured."""
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(torch.device("cpu"), cast(Precision, precision))
         loop = Loop(task, Path(folder), machine, Reporter(Path(folder) / "log", Silent()), None)
-        loop.progress.plan = Plan(10**6, (), task.recipe.training.warmup).as_dict()
+        loop.progress.plan = Schedule(10**6, (), task.recipe.training.warmup).as_dict()
         for rows in order[: meter.total]:
             batch = Batch.of([examples[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())
@@ -129,7 +129,7 @@ def article(train: Path, updates: int, warmup: int, precision: Precision, thread
 
     torch.set_num_threads(threads)
     pairs = read_pairs([train]).pairs
-    task = Translating.of(pairs, pairs[:1], ARTICLE, 1)
+    task = TranslationTask.of(pairs, pairs[:1], ARTICLE, 1)
     examples = task.examples.plain
     return _updates(task, examples, arrange(examples, 64, 10**9, 1, 0), Meter(updates, warmup), precision)
 

@@ -1,4 +1,4 @@
-"""Which word belongs to which: links from what a model looked at, from two directions, and how right they are."""
+"""Word alignment: links from attention weights, symmetrization, statistical links, and the alignment error rate."""
 
 from regard.alignment.aligner import Way, align
 from regard.alignment.carry import carry

@@ -1,4 +1,4 @@
-"""From models and sentence pairs to links: forced decoding, in one direction or both."""
+"""Word alignment of sentence pairs by forced decoding with a model of one direction or with models of both."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ from regard.text.pairs import Corpus
 
 Soft = Literal["soft"]
 SOFT: Soft = get_args(Soft)[0]
-TOGETHER = 256
-"""pairs that are aligned together; on the first of them heads are tried"""
-LONGEST = 2_000
-"""characters; a pair with a longer side gets no links: memory and time grow with the product of both lengths"""
-COUNTED = 20000
-"""pairs from which statistics are taken"""
+BATCH_SIZE = 256
+"""the number of pairs that are decoded together; the attention heads are chosen on the first batch"""
+MAX_CHARACTERS = 2_000
+"""a pair with a longer side gets no links: memory and time grow with the product of both lengths"""
+MAX_STATISTICS_PAIRS = 20000
+"""the number of pairs from which statistics are taken"""
 Tell = Callable[[str], None]
 Sides = tuple[str, str]
-"""source and target, as given"""
+"""source and target, not tidied"""
 
 
 class Forcing(Protocol):
-    """What a translator can do that is needed here."""
+    """A translator that can force-decode."""
 
     def force_decode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
 class Way:
-    """From weights to links."""
+    """Options of the step from attention weights to links."""
 
     method: Method | None = None
-    """None: threshold for soft, else argmax"""
+    """None: threshold if the symmetrization is soft, else argmax"""
     symmetrization: Symmetrization | Soft = "grow-diag-final-and"
-    """of two directions; soft: links from the geometric mean of their weights"""
+    """how two directions are combined; soft: links from the geometric mean of their weights"""
     least: float | None = None
+    """the minimum weight of a link"""
     reading: Reading | None = None
-    """of each model; None: of one with several heads, those that align these pairs best"""
+    """which attention weights are read; None: of a model with several heads, those that align these pairs best"""
     end: bool = True
-    """of argmax: a token that looks at the end token most is not linked"""
+    """for argmax: a token whose largest weight is on the end token gets no link"""
 
     def __post_init__(self) -> None:
         known = (*SYMMETRIZATIONS, SOFT)
@@ -67,8 +68,11 @@ def align(
     way: Way | None = None,
     tell: Tell | None = None,
 ) -> Iterator[Links]:
-    """The links of each pair, source first. A pair with an empty side has none, nor has one with a side of more than
-    2,000 characters. `tell` hears of these, and of the heads chosen."""
+    """Yield the links of each pair, source first.
+
+    A pair with an empty side, or with a side of more than 2,000 characters, has none. `tell` is called with messages
+    about pairs that are too long and about the attention heads that were chosen.
+    """
     way = way or Way()
     pairs = _without_long(pairs, tell)
     first = weights(pairs, forward, way.reading, tell)
@@ -81,57 +85,57 @@ def align(
 
 
 def _without_long(pairs: Sequence[Sides], tell: Tell | None) -> Sequence[Sides]:
-    """Return the pairs with over-long ones emptied."""
-    long = {number for number, sides in enumerate(pairs, 1) if max(map(len, sides)) > LONGEST}
-    if not long:
+    """Return the pairs with those that are too long replaced by empty ones."""
+    too_long = {number for number, sides in enumerate(pairs, 1) if max(map(len, sides)) > MAX_CHARACTERS}
+    if not too_long:
         return pairs
     if tell is not None:
-        reason = f"longer than {LONGEST:,} characters, no links there"
-        tell(*Corpus([], 0, {reason: sorted(long)}).report())
-    return [("", "") if number in long else sides for number, sides in enumerate(pairs, 1)]
+        reason = f"longer than {MAX_CHARACTERS:,} characters, no links there"
+        tell(*Corpus([], 0, {reason: sorted(too_long)}).report())
+    return [("", "") if number in too_long else sides for number, sides in enumerate(pairs, 1)]
 
 
 def weights(
     pairs: Sequence[Sides], translator: Forcing, reading: Reading | None = None, tell: Tell | None = None
 ) -> Iterator[Matrix]:
-    """[target tokens, source tokens] of each pair."""
+    """Yield the attention weights [target tokens, source tokens] of each pair."""
     numbered = iter(enumerate(pairs, 1))
-    while some := list(islice(numbered, TOGETHER)):
-        full = [sides for _, sides in some if all(map(tokens, sides))]
-        told = translator.force_decode([source for source, _ in full], [target for _, target in full])
-        if reading is None and told:
-            reading = best_reading(told, full, pairs, tell)
-        traces = iter(told)
-        for number, sides in some:
+    while batch := list(islice(numbered, BATCH_SIZE)):
+        nonempty = [sides for _, sides in batch if all(map(tokens, sides))]
+        decoded = translator.force_decode([source for source, _ in nonempty], [target for _, target in nonempty])
+        if reading is None and decoded:
+            reading = best_reading(decoded, nonempty, pairs, tell)
+        traces = iter(decoded)
+        for number, sides in batch:
             sizes = [len(tokens(side)) for side in sides]
             if not all(sizes):
                 yield np.zeros((sizes[1], sizes[0]), np.float32)
                 continue
             try:
-                found = token_weights(next(traces), *sides, reading or Reading())
+                matrix = token_weights(next(traces), *sides, reading or Reading())
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
-            yield found
+            yield matrix
 
 
 def best_reading(
-    traces: Sequence[Trace], some: Sequence[Sides], pairs: Sequence[Sides], tell: Tell | None = None
+    traces: Sequence[Trace], decoded: Sequence[Sides], pairs: Sequence[Sides], tell: Tell | None = None
 ) -> Reading:
-    """What is read of a model so that its links come nearest to those that statistics find in the pairs.
+    """Return the choice of attention weights whose links agree best with statistical links of the pairs.
 
-    `traces` are of `some`, the first of the pairs that can be aligned. Of a model with one attention there is nothing
-    to choose: that, at the step that says a word.
+    `traces` are those of `decoded`, the first of the pairs that can be aligned. A model with a single attention head
+    leaves nothing to choose: its weights at the step that predicts a token are read.
     """
     if max(each.weights.shape[0] * each.weights.shape[1] for each in traces[0].attentions) == 1:
         return Reading()
-    counted = [sides for sides in pairs if all(map(tokens, sides))][:COUNTED]
-    silver = statistical_links([(lowered(source), lowered(target)) for source, target in counted])[: len(some)]
+    counted_pairs = [sides for sides in pairs if all(map(tokens, sides))][:MAX_STATISTICS_PAIRS]
+    silver = statistical_links([(_words(source), _words(target)) for source, target in counted_pairs])[: len(decoded)]
 
     def agreement(reading: Reading) -> float:
-        """F1 of its links against those of statistics"""
-        found = [links_of(token_weights(trace, *sides, reading)) for trace, sides in zip(traces, some, strict=True)]
-        shared = sum(len(one & other) for one, other in zip(found, silver, strict=True))
-        return 2 * shared / max(1, sum(map(len, found)) + sum(map(len, silver)))
+        """Return the F1 of the links of a reading against the statistical ones."""
+        links = [links_of(token_weights(trace, *sides, reading)) for trace, sides in zip(traces, decoded, strict=True)]
+        shared = sum(len(one & other) for one, other in zip(links, silver, strict=True))
+        return 2 * shared / max(1, sum(map(len, links)) + sum(map(len, silver)))
 
     best = max(readings(traces), key=agreement)
     if tell is not None:
@@ -139,15 +143,15 @@ def best_reading(
     return best
 
 
-def lowered(line: str) -> list[str]:
-    """Tokens without case, as statistics count them."""
+def _words(line: str) -> list[str]:
+    """Return the tokens in the form, without case, in which statistics count them."""
     return [match_key(token) for token in tokens(line)]
 
 
 def link(forward: Matrix, backward: Matrix, way: Way) -> Links:
-    """Of one pair, from the weights of both directions."""
+    """Return the links of one pair from the weights of both directions."""
     if way.symmetrization == "soft":
         return links_of(combine(forward, backward), way.method or "threshold", way.least, end=False)
     method = way.method or "argmax"
-    first, turned = (links_of(each, method, way.least, way.end) for each in (forward, backward))
-    return symmetrize(first, ((source, target) for target, source in turned), way.symmetrization)
+    first, second = (links_of(each, method, way.least, way.end) for each in (forward, backward))
+    return symmetrize(first, ((source, target) for target, source in second), way.symmetrization)

@@ -1,7 +1,7 @@
-"""What must not be translated, carried over through links: numbers, addresses, markup and, if asked for, names.
+"""Copying what must not be translated from source to target along links: numbers, addresses, markup, optionally names.
 
-Off by default everywhere: a Latin name in Devanagari text is wrong. A number written with other digits or separators
-(5 and ५, 3.14 and 3,14) is the same number and stays as the translator wrote it.
+Copying is off by default everywhere: a Latin name in Devanagari text is wrong. A number written with other digits or
+separators (5 and ५, 3.14 and 3,14) is the same number and stays as the translator wrote it.
 """
 
 from __future__ import annotations
@@ -19,45 +19,50 @@ from regard.text.boundaries import is_punctuation
 
 Kind = Literal["numbers", "addresses", "markup", "names"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-USUAL: tuple[Kind, ...] = ("numbers", "addresses", "markup")
+DEFAULT_KINDS: tuple[Kind, ...] = ("numbers", "addresses", "markup")
 
 _MARKUP = re.compile(r"</?\w[^<>]*>|&#?\w+;|\{\{?[\w.]*\}?\}|%\w")
-"""tags, entities, and the places that templates fill: {name}, {{name}}, %s"""
+"""tags, entities, and template placeholders: {name}, {{name}}, %s"""
 _ADDRESS = re.compile(r"(https?://|ftp://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+")
 _NUMBER = re.compile(r"[-+]?\d[\d.,:/'’\u00a0-]*")
 
 
-def carry(source: str, target: str, links: Iterable[Link], kinds: Collection[Kind] = USUAL) -> str:
-    """The target with such tokens of the source in the places of what they are linked to.
+def carry(source: str, target: str, links: Iterable[Link], kinds: Collection[Kind] = DEFAULT_KINDS) -> str:
+    """Return the target in which source tokens of these kinds replace the tokens that they are linked to.
 
-    A token takes the place of one target token: of its kind if there is one, else the first that is linked to nothing
-    else. If there is none, or one that says the same already, all stays. Punctuation round both stays where it is.
+    A source token replaces one of its linked target tokens: one of the same kind if there is one, else the first that
+    is linked to no other token. If there is none, or if a linked token is already equal, nothing is replaced.
+    Punctuation around both tokens stays where it is.
     """
     unknown = set(kinds) - set(KINDS)
     if unknown:
         raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {sorted(unknown)[0]!r}")
-    ours, theirs = tokens(source), tokens(target)
-    owners = _owners(links, len(ours), len(theirs))
-    written = list(theirs)
-    for number, token in enumerate(ours):
+    source_tokens, target_tokens = tokens(source), tokens(target)
+    sources_of = _sources_of(links, len(source_tokens), len(target_tokens))
+    output = list(target_tokens)
+    for number, token in enumerate(source_tokens):
         kind = _kind(token, number == 0, kinds)
         if kind is None:
             continue
-        linked = [place for place, some in sorted(owners.items()) if number in some and written[place] == theirs[place]]
-        place = _place(token, kind, linked, theirs, owners)
-        if place is not None:
-            written[place] = _with_core(theirs[place], _core(token, kind), kind)
-    return " ".join(written) if written != theirs else target
+        linked = [
+            index
+            for index, sources in sorted(sources_of.items())
+            if number in sources and output[index] == target_tokens[index]
+        ]
+        index = _replaced(token, kind, linked, target_tokens, sources_of)
+        if index is not None:
+            output[index] = _with_core(target_tokens[index], _core(token, kind), kind)
+    return " ".join(output) if output != target_tokens else target
 
 
-def carry_over(trace: Trace, kinds: Collection[Kind] = USUAL) -> str:
-    """The target of a trace, through the links that its own weights make."""
+def carry_over(trace: Trace, kinds: Collection[Kind] = DEFAULT_KINDS) -> str:
+    """Return the target of a trace after copying along the links of the trace's own weights."""
     source, target = trace.source.text, trace.target.text
     return carry(source, target, links_of(token_weights(trace, source, target), "mutual"), kinds)
 
 
 def read_kinds(text: str | None) -> tuple[Kind, ...]:
-    """`numbers,markup`"""
+    """Parse kinds separated by commas, such as `numbers,markup`."""
     given = [] if text is None else [part.strip() for part in text.split(",")]
     unknown = [part for part in given if part not in KINDS]
     if unknown:
@@ -65,35 +70,38 @@ def read_kinds(text: str | None) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in given)
 
 
-def _owners(links: Iterable[Link], sources: int, targets: int) -> dict[int, set[int]]:
-    """For each target token that has some, the source tokens that it is linked to."""
-    found: dict[int, set[int]] = {}
+def _sources_of(links: Iterable[Link], sources: int, targets: int) -> dict[int, set[int]]:
+    """Return the source tokens that each linked target token is linked to."""
+    sources_of: dict[int, set[int]] = {}
     for source, target in links:
         if not (0 <= source < sources and 0 <= target < targets):
             raise ValueError(f"links: expected places below {sources}-{targets}, got {source}-{target}")
-        found.setdefault(target, set()).add(source)
-    return found
+        sources_of.setdefault(target, set()).add(source)
+    return sources_of
 
 
-def _place(token: str, kind: Kind, linked: list[int], theirs: list[str], owners: dict[int, set[int]]) -> int | None:
-    """Which target token is replaced, if any."""
-    if any(_same(token, theirs[place], kind) for place in linked):
+def _replaced(
+    token: str, kind: Kind, linked: list[int], target_tokens: list[str], sources_of: dict[int, set[int]]
+) -> int | None:
+    """Return the index of the target token that is replaced, if any."""
+    if any(_same(token, target_tokens[index], kind) for index in linked):
         return None
-    alike = [place for place in linked if _TESTS[kind](_core(theirs[place], kind))]
-    alone = [place for place in linked if len(owners[place]) == 1]
-    return next(iter([*alike, *alone]), None)
+    same_kind = [index for index in linked if _TESTS[kind](_core(target_tokens[index], kind))]
+    linked_once = [index for index in linked if len(sources_of[index]) == 1]
+    return next(iter([*same_kind, *linked_once]), None)
 
 
 def _kind(token: str, first: bool, kinds: Collection[Kind]) -> Kind | None:
+    """Return the kind of a source token; None: it is not copied."""
     for kind in ("markup", "addresses", "numbers"):
         if _TESTS[kind](_core(token, kind)):
             return kind if kind in kinds else None
-    # A word at the beginning has a capital letter whatever it is.
+    # The first word has a capital letter whether or not it is a name.
     return "names" if "names" in kinds and not first and _TESTS["names"](_core(token, "names")) else None
 
 
 def _core(token: str, kind: Kind) -> str:
-    """The token without the punctuation round it; markup is punctuation in part."""
+    """Return the token without the punctuation around it; markup, which is partly punctuation, is returned whole."""
     begin, end = _core_bounds(token, kind)
     return token[begin:end]
 
@@ -110,21 +118,24 @@ def _core_bounds(token: str, kind: Kind) -> tuple[int, int]:
 
 
 def _signed(token: str, kind: Kind) -> bool:
+    """Return whether the token is a number that begins with its sign."""
     return kind == "numbers" and token[0] in "+-" and token[1:2].isdigit()
 
 
 def _with_core(token: str, core: str, kind: Kind) -> str:
+    """Return the token with its core replaced; the punctuation around it stays."""
     begin, end = _core_bounds(token, kind)
     return token[:begin] + core + token[end:] if begin < end else core
 
 
 def _same(token: str, other: str, kind: Kind) -> bool:
+    """Return whether the cores are equal or, for numbers, have the same digits."""
     one, two = _core(token, kind), _core(other, kind)
     return one == two or (kind == "numbers" and _digits(one) == _digits(two))
 
 
 def _digits(text: str) -> list[int]:
-    """What digits it has, in whatever script."""
+    """Return the values of the digits, in any script."""
     return [unicodedata.digit(character) for character in text if character.isdigit()]
 
 

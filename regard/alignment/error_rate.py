@@ -1,11 +1,11 @@
-"""How far links are from those that people gave (Och & Ney 2003).
+"""The alignment error rate: how far links are from gold links (Och & Ney 2003).
 
 With the links A, the sure gold links S and the possible ones P, in which the sure ones are:
 
     precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
-over all sentences together; 0 / 0 is perfect. The interval is where AER lies in 95 % of corpora drawn from these
-sentences with replacement.
+over all sentences together; 0 / 0 counts as perfect. The interval is a bootstrap interval: AER lies in it for 95 % of
+the corpora drawn from these sentences with replacement.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ import numpy as np
 
 from regard.alignment.links import Gold, Link
 
-DRAWS = 2000
+BOOTSTRAP_SAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class ErrorRate:
+    """The alignment error rate of a set of links, with its parts."""
+
     aer: float
     interval: tuple[float, float]
-    """of the AER, 95 %"""
+    """the 95 % interval of the AER"""
     precision: float
     recall: float
     sentences: int
     links: int
-    """that were judged"""
+    """the number of links that were scored"""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -47,27 +49,28 @@ class ErrorRate:
 
 
 def error_rate(links: Sequence[Iterable[Link]], gold: Sequence[Gold], seed: int = 1) -> ErrorRate:
-    """Of the links of all sentences."""
+    """Score the links of all sentences against the gold links."""
     if len(links) != len(gold):
         raise ValueError(f"links: expected those of {len(gold):,} sentences, as many as gold has, got {len(links):,}")
     if not gold:
         raise ValueError("gold: expected at least one sentence, got none")
-    counts = np.array([_counts(set(found), each) for found, each in zip(links, gold, strict=True)], np.int64)
-    sure, possible, judged, wanted = counts.sum(0).tolist()
-    draw = np.random.default_rng(seed)
-    drawn = np.array([counts[draw.integers(len(counts), size=len(counts))].sum(0) for _ in range(DRAWS)])
-    low, high = np.percentile([_aer(*row) for row in drawn.tolist()], (2.5, 97.5)).tolist()
-    precision, recall = _share(possible, judged), _share(sure, wanted)
-    return ErrorRate(_aer(sure, possible, judged, wanted), (low, high), precision, recall, len(gold), judged)
+    counts = np.array([_counts(set(hypothesis), each) for hypothesis, each in zip(links, gold, strict=True)], np.int64)
+    sure, possible, scored, gold_sure = counts.sum(0).tolist()
+    rng = np.random.default_rng(seed)
+    resampled = np.array([counts[rng.integers(len(counts), size=len(counts))].sum(0) for _ in range(BOOTSTRAP_SAMPLES)])
+    low, high = np.percentile([_aer(*row) for row in resampled.tolist()], (2.5, 97.5)).tolist()
+    precision, recall = _ratio(possible, scored), _ratio(sure, gold_sure)
+    return ErrorRate(_aer(sure, possible, scored, gold_sure), (low, high), precision, recall, len(gold), scored)
 
 
 def _counts(links: set[Link], gold: Gold) -> tuple[int, int, int, int]:
+    """Return |A ∩ S|, |A ∩ P|, |A| and |S|."""
     return len(links & gold.sure), len(links & gold.possible), len(links), len(gold.sure)
 
 
-def _aer(sure: int, possible: int, judged: int, wanted: int) -> float:
-    return 1 - _share(sure + possible, judged + wanted)
+def _aer(sure: int, possible: int, scored: int, gold_sure: int) -> float:
+    return 1 - _ratio(sure + possible, scored + gold_sure)
 
 
-def _share(part: int, whole: int) -> float:
+def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 1.0

@@ -1,7 +1,7 @@
-"""Links from what a model looked at: between the tokens that blanks separate, exactly as they were given.
+"""Links from attention weights, between tokens that are separated by spaces, exactly as they were given.
 
-A model has pieces of tidied text. A target token looks at a source token with the sum over the pieces of the latter,
-averaged over its own. What is missing to 1 in a row went to the end token.
+A model has pieces of tidied text. The weight of a target token on a source token is the sum over the source token's
+pieces, averaged over the target token's pieces. The rest of a row, up to 1, is the weight of the end token.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from regard.text.normal import tidy
 
 Method = Literal["argmax", "threshold", "mutual"]
 METHODS: tuple[Method, ...] = get_args(Method)
-LEAST = 0.3
-"""the weight that `threshold` asks for. In the mean of two directions, a token that belongs to as many as ten is above
-it: looked at by each with 1, and looking at each with 1/10, √0.1"""
+DEFAULT_THRESHOLD = 0.3
+"""the default minimum weight of `threshold`. In the geometric mean of two directions, a token that is aligned to ten
+others is above it: each of them attends to it with weight 1, and it attends to each with 1/10, so the mean is √0.1"""
 
 
 def token_weights(trace: Trace, source_line: str, target_line: str, reading: Reading = Reading()) -> Matrix:  # noqa: B008, a frozen value
-    """[target tokens, source tokens], without the end tokens."""
+    """Return the weights of a trace between tokens, [target tokens, source tokens], without the end tokens."""
     rows, columns = _members(trace.target, target_line, "target"), _members(trace.source, source_line, "source")
     means = rows / np.maximum(rows.sum(0), 1)
     return np.asarray(means.T @ reading.weights(trace) @ columns, np.float32)
 
 
 def _members(side: Side, line: str, name: str) -> Matrix:
-    """[pieces, tokens]: 1 where a piece belongs to a token."""
+    """Return a matrix [pieces, tokens] with 1 where a piece belongs to a token."""
     starts, text = [], ""
     for token in tokens(line):
         plain = tidy(token)
@@ -41,22 +41,24 @@ def _members(side: Side, line: str, name: str) -> Matrix:
     if text != side.text:
         raise ValueError(f"{name}: expected a trace of {line!r}, got one of {side.text!r}")
     table = np.zeros((len(side.pieces), len(starts)), np.float32)
-    full = [number for number, token in enumerate(tokens(line)) if tidy(token)]
-    places = [starts[number] for number in full]
+    nonempty = [number for number, token in enumerate(tokens(line)) if tidy(token)]
+    nonempty_starts = [starts[number] for number in nonempty]
     for row, piece in enumerate(_without_end(side.pieces, len(text))):
-        table[row, full[int(np.searchsorted(places, piece.start, side="right")) - 1]] = 1
+        table[row, nonempty[int(np.searchsorted(nonempty_starts, piece.start, side="right")) - 1]] = 1
     return table
 
 
 def _without_end(pieces: Sequence[Span], size: int) -> Sequence[Span]:
+    """Return the pieces without the end token, an empty span at the end of the text."""
     ended = pieces and pieces[-1].start == pieces[-1].end == size
     return pieces[:-1] if ended else pieces
 
 
 def combine(forward: Matrix, backward: Matrix) -> Matrix:
-    """The geometric mean of both directions, [target tokens, source tokens]: high where both look at each other.
+    """Return the geometric mean of both directions, [target tokens, source tokens].
 
-    `backward` is of the model from target to source, [source tokens, target tokens].
+    It is high where both tokens attend to each other. `backward` are the weights of the model from target to source,
+    [source tokens, target tokens].
     """
     if forward.shape != backward.T.shape:
         raise ValueError(f"backward: expected weights of shape {forward.T.shape}, got {backward.shape}")
@@ -64,28 +66,31 @@ def combine(forward: Matrix, backward: Matrix) -> Matrix:
 
 
 def links_of(weights: Matrix, method: Method = "argmax", least: float | None = None, end: bool = True) -> Links:
-    """Links from weights [target tokens, source tokens].
+    """Return the links of weights [target tokens, source tokens].
 
-    - argmax: each target token with the source token it looks at most, unless the end token is looked at more.
-    - threshold: every pair of at least `least`, by default 0.3.
-    - mutual: pairs in which each is the other's largest weight.
+    - argmax: each target token is linked to the source token with the largest weight, unless that of the end token is
+      larger.
+    - threshold: every pair with a weight of at least `least`, by default 0.3, is linked.
+    - mutual: pairs in which each token has the other's largest weight are linked.
 
-    For argmax and mutual, `least` is by default 0. A pair without any weight is no link. `end` is False for weights
-    whose rows do not say how much went to the end token, as those of `combine`.
+    For argmax and mutual, `least` is by default 0. A pair with weight 0 is never linked. `end` must be False for
+    weights whose rows do not imply the weight of the end token, such as those of `combine`.
     """
     if method not in METHODS:
         raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     if not weights.size:
         return frozenset()
-    kept = (weights >= (LEAST if method == "threshold" and least is None else least or 0.0)) & (weights > 0)
+    linked = (weights >= (DEFAULT_THRESHOLD if method == "threshold" and least is None else least or 0.0)) & (
+        weights > 0
+    )
     if method != "threshold":
-        best = np.zeros_like(kept)
+        best = np.zeros_like(linked)
         best[np.arange(len(weights)), weights.argmax(1)] = True
-        kept &= best
+        linked &= best
     if method == "argmax" and end:
-        kept &= weights >= 1 - weights.sum(1, keepdims=True)
+        linked &= weights >= 1 - weights.sum(1, keepdims=True)
     if method == "mutual":
-        best = np.zeros_like(kept)
+        best = np.zeros_like(linked)
         best[weights.argmax(0), np.arange(weights.shape[1])] = True
-        kept &= best
-    return frozenset((int(source), int(target)) for target, source in zip(*np.nonzero(kept), strict=True))
+        linked &= best
+    return frozenset((int(source), int(target)) for target, source in zip(*np.nonzero(linked), strict=True))

@@ -1,4 +1,4 @@
-"""Links between the tokens of two texts, in the format of Pharaoh: `0-0 1-2 2-1`, source first, counted from 0.
+"""Links between the tokens of two texts, in Pharaoh format: `0-0 1-2 2-1`, source first, counted from 0.
 
 Gold links are sure (`1-2`) or only possible (`1p2`, also `1?2`). A sure link is possible too.
 """
@@ -23,83 +23,85 @@ _LINK = re.compile("([0-9]+)([-p?])([0-9]+)")
 
 @dataclass(frozen=True)
 class Gold:
-    """The links that people gave a pair."""
+    """The gold links of a pair, given by people."""
 
     sure: Links
     possible: Links
-    """the sure ones among them"""
+    """including the sure ones"""
 
 
 def parse_links(text: str) -> Links:
-    """Of one line; a ValueError names what is no link."""
+    """Parse the links of one line; a ValueError names the first token that is not a link."""
     return frozenset((source, target) for source, _, target in _parsed(text, "-"))
 
 
 def parse_gold(text: str) -> Gold:
-    """Of one line."""
-    found = _parsed(text, "-p?")
-    possible = frozenset((source, target) for source, _, target in found)
-    return Gold(frozenset((source, target) for source, kind, target in found if kind == "-"), possible)
+    """Parse the gold links of one line."""
+    parsed = _parsed(text, "-p?")
+    possible = frozenset((source, target) for source, _, target in parsed)
+    return Gold(frozenset((source, target) for source, kind, target in parsed if kind == "-"), possible)
 
 
 def write_links(links: Iterable[Link]) -> str:
-    """Sorted, as one line without its end."""
+    """Return the links, sorted, as one line without a line end."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
 def read_links(path: str | Path) -> list[Links]:
-    """The links of a file, a line a pair; an empty line is a pair without links."""
-    return [_named(parse_links, line, path, number) for number, line in enumerate(read_lines(path), 1)]
+    """Read the links of a file, one pair per line; an empty line is a pair without links."""
+    return [_parse_line(parse_links, line, path, number) for number, line in enumerate(read_lines(path), 1)]
 
 
 def read_gold(path: str | Path, sizes: Sequence[tuple[int, int]] | None = None) -> list[Gold]:
-    """The gold links of a file, a line a pair.
+    """Read the gold links of a file, one pair per line.
 
-    `sizes`, the numbers of source and target tokens of each pair, are what they must lie within. All lines are looked
-    at before one is blamed, so that a file that counts from 1 is told as such.
+    The links must lie within `sizes`, the numbers of source and target tokens of each pair. All lines are checked
+    before an error is raised, so that the message can say that a file counts from 1.
     """
-    gold = [_named(parse_gold, line, path, number) for number, line in enumerate(read_lines(path), 1)]
+    gold = [_parse_line(parse_gold, line, path, number) for number, line in enumerate(read_lines(path), 1)]
     if sizes is None:
         return gold
     if len(gold) != len(sizes):
         raise ValueError(f"{path}: expected a line of links for each of {len(sizes):,} pairs, got {len(gold):,} lines")
-    beyond = [
+    outside = [
         (number, link)
         for number, (each, size) in enumerate(zip(gold, sizes, strict=True), 1)
         for link in sorted(each.possible)
         if link[0] >= size[0] or link[1] >= size[1]
     ]
-    if not beyond:
+    if not outside:
         return gold
-    number, link = beyond[0]
+    number, link = outside[0]
     counts = " and ".join(
         f"{count} {side}" for count, side in zip(sizes[number - 1], ("source", "target"), strict=True)
     )
-    told = f"{path}, line {number}: link {link[0]}-{link[1]} lies outside of the pair, which has {counts} tokens"
-    by_one = all(place <= size for at, far in beyond for place, size in zip(far, sizes[at - 1], strict=True))
+    message = f"{path}, line {number}: link {link[0]}-{link[1]} lies outside of the pair, which has {counts} tokens"
+    by_one = all(index <= size for line, far in outside for index, size in zip(far, sizes[line - 1], strict=True))
     if by_one and without_zero(gold):
-        raise ValueError(f"{told}; no link of the file has a 0, so it counts from 1: expected links counted from 0")
-    raise ValueError(f"{told}; expected links counted from 0")
+        raise ValueError(f"{message}; no link of the file has a 0, so it counts from 1: expected links counted from 0")
+    raise ValueError(f"{message}; expected links counted from 0")
 
 
 def without_zero(gold: Sequence[Gold]) -> bool:
-    """Do the links look as if they were counted from 1: there are some, and none has a 0?"""
+    """Return whether the links seem to be counted from 1: there are some, and none has a 0."""
     links = [link for each in gold for link in each.possible]
     return bool(links) and not any(0 in link for link in links)
 
 
 def _parsed(text: str, kinds: str) -> list[tuple[int, str, int]]:
-    found = []
+    """Return (source, kind, target) of each link of a line; `kinds` are the separators that are allowed."""
+    links = []
     for token in text.split():
         match = _LINK.fullmatch(token)
         if match is None or match[2] not in kinds:
             forms = "0-1" if kinds == "-" else "0-1 (sure) or 0p1 (possible)"
             raise ValueError(f"expected links like {forms}, got {token!r}")
-        found.append((int(match[1]), match[2], int(match[3])))
-    return found
+        links.append((int(match[1]), match[2], int(match[3])))
+    return links
 
 
-def _named(parse: Callable[[str], Parsed], line: str, path: str | Path, number: int) -> Parsed:
+def _parse_line(parse: Callable[[str], Parsed], line: str, path: str | Path, number: int) -> Parsed:
+    """Parse a line; errors name the file and the line."""
     try:
         return parse(line)
     except ValueError as error:

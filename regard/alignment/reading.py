@@ -1,7 +1,7 @@
-"""Which of a model's attentions are read for links.
+"""The choice of a model's attention weights from which links are read.
 
-A recurrent model has one. A Transformer has one for each head of each layer, and few of them align words: which, is
-found by statistics of the pairs themselves, of which a model knows nothing.
+A recurrent model has one attention. A Transformer has one for each head of each layer, and few of them align words; the
+best ones are chosen by comparison with statistical links of the same pairs.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from regard.look.trace import Matrix, Trace
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of a trace."""
+    """Which attention weights of a trace are read."""
 
     layer: int | None = None
-    """None: the mean over all"""
+    """None: the mean over all layers"""
     head: int | None = None
+    """None: the mean over all heads"""
     later: bool = False
-    """one step later: where the model looked once it had said a piece, for the next"""
+    """read the weights one step later, when the piece is the decoder's input instead of its output"""
 
     def weights(self, trace: Trace) -> Matrix:
-        """[target pieces, source pieces]"""
+        """Return the weights of the trace, [target pieces, source pieces]."""
         weights = trace.weights
         if self.layer is not None or self.head is not None:
-            found = next(each.weights for each in trace.attentions if each.name == "cross")
-            self._check(found.shape[:2])
-            layers = found if self.layer is None else found[self.layer : self.layer + 1]
+            attention = next(each.weights for each in trace.attentions if each.name == "cross")
+            self._check(attention.shape[:2])
+            layers = attention if self.layer is None else attention[self.layer : self.layer + 1]
             heads = layers if self.head is None else layers[:, self.head : self.head + 1]
             weights = np.asarray(heads.mean((0, 1)), np.float32)
         return np.concatenate([weights[1:], weights[-1:]]) if self.later else weights
 
     def _check(self, sizes: tuple[int, ...]) -> None:
+        """Raise a ValueError if the layer or the head does not exist."""
         for name, given, count in zip(("layer", "head"), (self.layer, self.head), sizes, strict=True):
             if given is not None and not 0 <= given < count:
                 raise ValueError(f"{name}: expected one of 0 … {count - 1}, got {given}")
@@ -47,7 +49,7 @@ class Reading:
 
 
 def readings(traces: Sequence[Trace]) -> Iterator[Reading]:
-    """Every head, every layer's mean and the mean of all, as it is and one step later."""
+    """Yield all choices: every head, every layer's mean and the mean of all, each also one step later."""
     layers, heads = next(each.weights.shape[:2] for each in traces[0].attentions if each.name == "cross")
     for later in (False, True):
         yield Reading(later=later)

@@ -1,14 +1,14 @@
-"""One set of links from those of two directions (Och & Ney 2003, Koehn et al. 2003).
+"""Symmetrization: one set of links from those of two directions (Och & Ney 2003, Koehn et al. 2003).
 
-Each direction links a token to at most one of the other side, so neither can be right where several belong to one. Both
-are given source first: those of a model from target to source are turned round before.
+Each direction links a token to at most one token of the other side, so neither can express many-to-many links. Both are
+given source first: the links of a model from target to source must be swapped before.
 
-- intersection: what both say; the most precise.
-- union: what either says; misses the least.
-- grow-diag: from the intersection on, links of the union that touch a link, also across a corner, and join a token that
-  has none yet, again and again until none is left.
-- grow-diag-final: then links of the first direction, then of the second, that join a token that has none yet.
-- grow-diag-final-and: the same, but both of their tokens must have none yet.
+- intersection: links of both directions; highest precision.
+- union: links of either direction; highest recall.
+- grow-diag: starting with the intersection, repeatedly add links of the union that are adjacent to a link, also
+  diagonally, and have a token without a link, until there are none.
+- grow-diag-final: then add links of the first direction, then of the second, that have a token without a link.
+- grow-diag-final-and: the same, but both tokens must be without a link.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 
 
 
 def symmetrize(forward: Iterable[Link], backward: Iterable[Link], how: Symmetrization) -> Links:
+    """Return the links of two directions, both source first, combined into one set."""
     first, second = frozenset(forward), frozenset(backward)
     if how == "intersection":
         return first & second
@@ -33,17 +34,17 @@ def symmetrize(forward: Iterable[Link], backward: Iterable[Link], how: Symmetriz
         return first | second
     if how not in SYMMETRIZATIONS:
         raise ValueError(f"symmetrization: expected one of {', '.join(SYMMETRIZATIONS)}, got {how!r}")
-    found = _Growing(first & second)
-    found.grow(first | second)
+    grown = _GrowingLinks(first & second)
+    grown.grow(first | second)
     if how != "grow-diag":
-        enough: Callable[[bool, bool], bool] = _both if how == "grow-diag-final-and" else _either
-        found.finish(first, enough)
-        found.finish(second, enough)
-    return frozenset(found.links)
+        condition: Callable[[bool, bool], bool] = _both if how == "grow-diag-final-and" else _either
+        grown.finish(first, condition)
+        grown.finish(second, condition)
+    return frozenset(grown.links)
 
 
-class _Growing:
-    """Links, and which tokens have one."""
+class _GrowingLinks:
+    """A set of links to which others are added, and the tokens that are linked."""
 
     def __init__(self, links: Links) -> None:
         self.links = set(links)
@@ -51,7 +52,7 @@ class _Growing:
         self._targets = {target for _, target in links}
 
     def grow(self, union: Links) -> None:
-        """Sweeps from the first source token to the last; what is added further on is met in the same sweep."""
+        """Sweep over the links, in order, until nothing is added; links added ahead are visited in the same sweep."""
         added = True
         while added:
             added = False
@@ -67,12 +68,14 @@ class _Growing:
                         if near > link:
                             heappush(ahead, near)
 
-    def finish(self, links: Links, enough: Callable[[bool, bool], bool]) -> None:
+    def finish(self, links: Links, condition: Callable[[bool, bool], bool]) -> None:
+        """Add those of `links` whose tokens are free as the condition requires."""
         for link in sorted(links):
-            if enough(*self._free(link)):
+            if condition(*self._free(link)):
                 self._add(link)
 
     def _free(self, link: Link) -> tuple[bool, bool]:
+        """Return whether the source token and the target token are without a link."""
         return link[0] not in self._sources, link[1] not in self._targets
 
     def _add(self, link: Link) -> None:

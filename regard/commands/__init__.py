@@ -1,1 +1,1 @@
-"""The commands, one a file: each reads its arguments, calls the package and tells what came of it."""
+"""The commands of `regard`, one per file: each reads its arguments, calls the package and prints the results."""

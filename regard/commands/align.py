@@ -1,4 +1,4 @@
-"""`regard align`: which word of a pair belongs to which."""
+"""`regard align`: word alignment of sentence pairs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from regard.commands.languages import languages_of
+from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, set_threads
+from regard.commands.output import open_results
+
 if TYPE_CHECKING:
     from regard.alignment.aligner import Sides, Way
     from regard.alignment.links import Gold, Links
-    from regard.alignment.reading import Reading
 
-
-Reverse = Annotated[Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, too.")]
+Pairs = Annotated[list[Path], typer.Argument(help="As for train; every line is aligned.")]
+ReverseModel = Annotated[
+    Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, too.")
+]
 Least = Annotated[float | None, typer.Option(min=0, max=1, help="The smallest weight of a link; threshold: 0.3.")]
 Tokenize = Annotated[
     bool,
@@ -24,16 +29,16 @@ Tokenize = Annotated[
         help="Split off punctuation first, save between digits; lines are then source TAB target TAB links.",
     ),
 ]
-Right = Annotated[
+GoldFile = Annotated[
     Path | None, typer.Option(help="Right links, 0-1 sure and 0p1 possible: print AER, precision and recall.")
 ]
-From = Annotated[str | None, typer.Option("--from", metavar="LANGUAGE", help="Which side of a `translation`.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line; with --gold, the scores.")]
 
 
 def align(
-    model: Annotated[Path, typer.Argument(help="The folder of a model.")],
-    pairs: Annotated[list[Path], typer.Argument(help="As for train; every line is aligned.")],
-    with_: Reverse = None,
+    model: Model,
+    pairs: Pairs,
+    with_: ReverseModel = None,
     symmetrize: Annotated[str | None, typer.Option(help="Of --with; see above.")] = None,
     method: Annotated[str | None, typer.Option(help="argmax, threshold or mutual; see above.")] = None,
     least: Least = None,
@@ -41,15 +46,15 @@ def align(
     layer: Annotated[int | None, typer.Option(min=0, help="Read this layer alone; see above.")] = None,
     head: Annotated[int | None, typer.Option(min=0, help="Read this head alone.")] = None,
     tokenize: Tokenize = False,
-    gold: Right = None,
+    gold: GoldFile = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the links here.")] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The second side is the source.")] = False,
+    reverse: Reverse = False,
     from_: From = None,
-    to: Annotated[str | None, typer.Option(metavar="LANGUAGE")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object a line; with --gold, the scores.")] = False,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
+    to: To = None,
+    json_: Json = False,
+    device: Device = None,
+    threads: Threads = None,
+    precision: Precision = "auto",
 ) -> None:
     """Links between the words of sentence pairs, from what a model looks at when it must say the target.
 
@@ -65,105 +70,118 @@ def align(
     Of a Transformer, that layer and head are read, now or one step later, whose links agree best with statistics of the
     pairs; --layer, --head or --later say it instead.
     """
-    import torch
+    if gold is not None and tokenize:
+        raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
+    set_threads(threads)
+    way = _way(symmetrize, method, with_ is not None, least, layer, head, later)
+    rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
+    gold_links = None if gold is None else _read_gold(gold, rows)
+    with open_results(output) as out:
+        links = _align(rows, way, model, with_, device, precision)
+        if gold_links is None or output is not None:
+            links = _written(links, rows, out, tokenize, json_)
+        aligned = list(links)
+    if gold_links is not None:
+        _print_error_rate(aligned, gold_links, json_)
 
+
+def _align(
+    rows: list[Sides], way: Way, model: Path, reverse_model: Path | None, device: str | None, precision: str
+) -> Iterator[Links]:
+    """Load the models and return the links of each row, in order."""
     from regard.alignment import aligner
-    from regard.alignment.reading import Reading
-    from regard.commands.languages import languages_of
-    from regard.commands.output import open_results
     from regard.commands.screen import complain
     from regard.tasks.registry import TRANSLATION, load_for
 
-    if gold is not None and tokenize:
-        raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
-    if threads is not None:
-        torch.set_num_threads(threads)
-    reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
-    way = _way(symmetrize, method, with_ is not None, least, reading)
-    rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
-    right = None if gold is None else _gold(gold, rows)
-    with open_results(output) as out:
-        forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
-        backward = None if with_ is None else load_for(TRANSLATION, with_, device, precision)  # type: ignore[arg-type]
-        found = aligner.align(rows, forward, backward, way, complain)
-        if right is None or output is not None:
-            found = _written(found, rows, out, tokenize, json_)
-        kept = list(found)
-    if right is not None:
-        _tell(kept, right, json_)
+    forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
+    backward = None
+    if reverse_model is not None:
+        backward = load_for(TRANSLATION, reverse_model, device, precision)  # type: ignore[arg-type]
+    return aligner.align(rows, forward, backward, way, complain)
 
 
-def _way(symmetrize: str | None, method: str | None, two: bool, least: float | None, reading: Reading | None) -> Way:
+def _way(
+    symmetrize: str | None,
+    method: str | None,
+    two: bool,
+    least: float | None,
+    layer: int | None,
+    head: int | None,
+    later: bool,
+) -> Way:
+    """Return how to read links from attention, as the options say; `two` means models of both directions."""
     from regard.alignment.aligner import Way
+    from regard.alignment.reading import Reading
 
+    reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
     if symmetrize is not None and not two:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
     return Way(method, symmetrize or Way.symmetrization, least, reading)  # type: ignore[arg-type]
 
 
 def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | None, tokenize: bool) -> list[Sides]:
-    """The sides of every line as given, or tokenized; a line that is none is a pair of nothing, and told."""
+    """Return the sides of every line, as given or tokenized; a broken line is a pair of empty texts, with a notice."""
     from regard.alignment.tokens import split_punctuation
     from regard.text.pairs import EXPECTED, rows_of
 
-    found: list[Sides] = []
+    rows: list[Sides] = []
     broken: dict[str, list[int]] = {}
     for number, row in enumerate(rows_of(paths, languages), 1):
         if isinstance(row, str) and row != "empty line":
             broken.setdefault(row, []).append(number)
         source, target = ("", "") if isinstance(row, str) else reversed(row) if reverse else row
-        found.append((split_punctuation(source), split_punctuation(target)) if tokenize else (source, target))
+        rows.append((split_punctuation(source), split_punctuation(target)) if tokenize else (source, target))
     name = " + ".join(map(str, paths))
-    _tell_broken(broken, name, anything=any(map(any, found)))
-    if not found:
+    _report_broken(broken, name, any_pair=any(map(any, rows)))
+    if not rows:
         raise ValueError(f"no pair in {name}: it is empty; {EXPECTED}")
-    return found
+    return rows
 
 
-def _tell_broken(broken: dict[str, list[int]], name: str, anything: bool) -> None:
-    """A notice for each reason, as every line must be answered by one; an error if no line is a pair."""
+def _report_broken(broken: dict[str, list[int]], name: str, any_pair: bool) -> None:
+    """Print a notice for each reason why lines are broken; raise a ValueError if no line is a pair."""
     from regard.commands.screen import complain
     from regard.text.pairs import EXPECTED, LINES_SHOWN
 
     for reason, lines in broken.items():
         first = ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")
         where = f"line {first}" if len(lines) == 1 else f"{len(lines):,} lines ({first})"
-        if not anything:
+        if not any_pair:
             raise ValueError(f"{name}, {where}: no pair, {reason}; {EXPECTED}")
         complain(f"{name}, {where}: no pair, {reason}; no links there")
 
 
-def _gold(path: Path, rows: Sequence[Sides]) -> list[Gold]:
+def _read_gold(path: Path, rows: Sequence[Sides]) -> list[Gold]:
+    """Return the gold links of each row; print a notice if they seem to be counted from 1."""
     from regard.alignment.links import read_gold, without_zero
     from regard.alignment.tokens import tokens
     from regard.commands.screen import complain
 
-    found = read_gold(path, [(len(tokens(source)), len(tokens(target))) for source, target in rows])
-    if without_zero(found):
+    gold = read_gold(path, [(len(tokens(source)), len(tokens(target))) for source, target in rows])
+    if without_zero(gold):
         complain(f"{path}: no link has a 0; if it counts from 1, the scores are wrong: links are counted from 0")
-    return found
+    return gold
 
 
 def _written(
-    found: Iterator[Links], rows: Sequence[Sides], out: TextIO, tokenized: bool, as_json: bool
+    links: Iterator[Links], rows: Sequence[Sides], out: TextIO, tokenized: bool, as_json: bool
 ) -> Iterator[Links]:
-    """The same links, each once it is written."""
-    for sides, links in zip(rows, found, strict=True):
-        print(_line(sides, links, tokenized, as_json), file=out)
-        yield links
+    """Yield the same links, each after it is written."""
+    for sides, row_links in zip(rows, links, strict=True):
+        print(_line(sides, row_links, tokenized, as_json), file=out)
+        yield row_links
 
 
 def _line(sides: Sides, links: Links, tokenized: bool, as_json: bool) -> str:
     from regard.alignment.links import write_links
 
     if as_json:
-        told = {"source": sides[0], "target": sides[1], "links": sorted(links)}
-        return json.dumps(told, ensure_ascii=False)
+        return json.dumps({"source": sides[0], "target": sides[1], "links": sorted(links)}, ensure_ascii=False)
     return "\t".join((*sides, write_links(links))) if tokenized else write_links(links)
 
 
-def _tell(found: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
+def _print_error_rate(links: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
     from regard.alignment.error_rate import error_rate
 
-    rate = error_rate(found, gold)
+    rate = error_rate(links, gold)
     typer.echo(json.dumps(rate.as_dict(), indent=2) if as_json else str(rate))

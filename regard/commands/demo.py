@@ -1,4 +1,4 @@
-"""`regard demo`: train a translator on the sample, score it, and look at what it looks at."""
+"""`regard demo`: train a translator on the sample, score it, and show its attention."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.commands.options import Seed, Threads
+
 if TYPE_CHECKING:
     from regard.tasks.translation.predictor import Translator
 
 SENTENCE = "Rahul is a good boy"
 MINUTES = 2.8
-SMALL = {
+SMALL_MODEL = {
     "model.embedding": 128,
     "model.encoder": 128,
     "model.decoder": 256,
@@ -22,7 +24,7 @@ SMALL = {
     "model.dropout": 0.2,
     "training.guided_attention": 0.1,
 }
-"""a model for 3,000 short sentences, from which it does not learn by itself where to look"""
+"""settings for 3,000 short sentences; these are too few to learn an alignment without guided attention"""
 
 
 def demo(
@@ -30,8 +32,8 @@ def demo(
         "regard-demo"
     ),
     minutes: Annotated[float, typer.Option(min=0.1, help="How long training may take.")] = MINUTES,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31)] = 1,
+    threads: Threads = None,
+    seed: Seed = 1,
 ) -> None:
     """Train an English–Marathi translator on the sample, score it, translate, and show what it looked at.
 
@@ -50,7 +52,7 @@ def demo(
             folder / samples.TRAIN,
             out,
             dev=folder / samples.DEV[0],
-            settings=SMALL,
+            settings=SMALL_MODEL,
             minutes=minutes,
             overwrite=out.exists(),
             languages=("en", "mr"),
@@ -63,12 +65,12 @@ def demo(
         screen.close()
     assert isinstance(translator, Translator)
     typer.echo(_scores(translator))
-    typer.echo(_looked(translator))
-    typer.echo(_next(out))
+    typer.echo(_attention(translator))
+    typer.echo(_next_steps(out))
 
 
 def _scores(translator: Translator) -> str:
-    """Frames and free sentences apart, and how the model bears what people type."""
+    """Return the scores on sentence frames and on free sentences, also in lower case and without full stop."""
     from regard import samples
     from regard.text.pairs import Pair, read_references
 
@@ -84,7 +86,8 @@ def _scores(translator: Translator) -> str:
     return "\n".join(lines)
 
 
-def _looked(translator: Translator) -> str:
+def _attention(translator: Translator) -> str:
+    """Return the translation of a sentence, and a grid of its attention weights."""
     from regard.look.table import table
     from regard.look.terminal import grid, in_colour
 
@@ -96,7 +99,8 @@ def _looked(translator: Translator) -> str:
     )
 
 
-def _next(out: Path) -> str:
+def _next_steps(out: Path) -> str:
+    """Return commands to try next."""
     return "\n".join(
         [
             "",

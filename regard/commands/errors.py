@@ -1,4 +1,4 @@
-"""Errors of users as one line: what came, what was expected, and the nearest thing that is known."""
+"""User errors as one line: what came, what was expected, and the closest known name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def one_line(text: str) -> str:
-    """The text with line breaks as blanks, and other control characters as escapes."""
+    """Return the text with line breaks as blanks, and other control characters as escapes."""
     joined = re.sub(r"\s*\n\s*", " ", text.strip())
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], joined)
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], joined)
 
 
 def describe(error: BaseException) -> str:
-    """An error of the system without its number, any other as it is."""
+    """Return the message of an error; of a system error without its number."""
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
     if isinstance(error, OSError) and error.strerror:
@@ -32,33 +32,34 @@ def describe(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Torch has no one class for this on every device."""
+    """Whether torch ran out of memory; it has no single exception class for this on every device."""
     return "OutOfMemory" in type(error).__name__ or "can't allocate memory" in str(error)
 
 
 def describe_usage(error: Any, arguments: Sequence[str]) -> str:
-    """An error in the options or arguments, with what came, the nearest name and where to read on."""
+    """Return the message of an error in the options or arguments, with the value and the closest known name."""
     command: Any = getattr(error.ctx, "command", None)
     wanted = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else None
     if wanted is not None:
         known = [name for option in command.params for name in option.opts if name.startswith("--")]
-        told = f"no option {wanted!r}{_nearest(wanted, [*known, '--help'])}"
+        message = f"no option {wanted!r}{_nearest(wanted, [*known, '--help'])}"
     elif (unknown := re.match(r"No such command '(.*?)'", error.format_message(), re.DOTALL)) is not None:
-        told = f"no command {unknown[1]!r}{_nearest(unknown[1], command.commands)}"
+        message = f"no command {unknown[1]!r}{_nearest(unknown[1], command.commands)}"
     else:
-        message = error.format_message().strip().rstrip(".")
-        told = message[:1].lower() + message[1:] + _given(getattr(error, "param", None), arguments)
-    return told if error.ctx is None else f"{told} (see {error.ctx.command_path} --help)"
+        original = error.format_message().strip().rstrip(".")
+        message = original[:1].lower() + original[1:] + _given(getattr(error, "param", None), arguments)
+    return message if error.ctx is None else f"{message} (see {error.ctx.command_path} --help)"
 
 
 def _given(option: Any, arguments: Sequence[str]) -> str:
-    """The value that an option came with, the last if there are several; nothing if it has none."""
+    """Return ", got VALUE" with the value given for an option, the last if there are several; nothing without one."""
     names = [] if option is None else option.opts
-    found = [value for name, value in pairwise(arguments) if name in names]
-    found += [each.partition("=")[2] for each in arguments if each.partition("=")[0] in names and "=" in each]
-    return f", got {found[-1]!r}" if found else ""
+    values = [value for name, value in pairwise(arguments) if name in names]
+    values += [each.partition("=")[2] for each in arguments if each.partition("=")[0] in names and "=" in each]
+    return f", got {values[-1]!r}" if values else ""
 
 
 def _nearest(given: str, known: Iterable[str]) -> str:
+    """Return a suggestion of the closest known name, if any is close."""
     near = difflib.get_close_matches(given, list(known), 1)
     return f"; did you mean {near[0]}?" if near else ""

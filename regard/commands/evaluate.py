@@ -1,4 +1,4 @@
-"""`regard evaluate`: how good a model is on pairs, or labelled texts, it has not seen."""
+"""`regard evaluate`: score a model on sentence pairs, or labelled texts, that it was not trained on."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Annotated
 import typer
 
 from regard.commands.flags import refuse_idle
+from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, set_threads
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The folder of a model.")],
+    model: Model,
     pairs: Annotated[list[Path], typer.Argument(help="As for train; all references of a source are used.")],
-    reverse: Annotated[bool, typer.Option("--reverse", help="The second side is the source.")] = False,
-    from_: Annotated[
-        str | None, typer.Option("--from", metavar="LANGUAGE", help="Which side of a `translation`.")
-    ] = None,
-    to: Annotated[str | None, typer.Option(metavar="LANGUAGE")] = None,
+    reverse: Reverse = False,
+    from_: From = None,
+    to: To = None,
     beam: Annotated[int | None, typer.Option(min=1, max=100, help="Default: the recipe's.")] = None,
     diagnose: Annotated[
         str | None,
@@ -33,17 +32,15 @@ def evaluate(
     ] = False,
     show: Annotated[int | None, typer.Option(min=1, help="Of --diagnose: so many sentences. Default: 20.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="As JSON; of --diagnose, all sentences.")] = False,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
+    device: Device = None,
+    threads: Threads = None,
+    precision: Precision = "auto",
 ) -> None:
     """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and what is
     taken for what.
 
     One translation for each distinct source, against all its references. No line is dropped.
     """
-    import torch
-
     from regard.commands.languages import languages_of
     from regard.look.diagnostics import MEASURES
     from regard.tasks.registry import task_of
@@ -53,8 +50,7 @@ def evaluate(
         raise ValueError(f"--diagnose: expected one of {', '.join(MEASURES)}, got {diagnose!r}")
     if diagnose is None or json_:
         refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     options = EvaluationOptions(reverse, languages_of(pairs, from_, to), beam, diagnose, show, calibrated)
     evaluation = task_of(model).evaluate(model, pairs, options, device, precision)  # type: ignore[arg-type]
     as_json = json.dumps(evaluation.as_dict, ensure_ascii=False, indent=2)

@@ -1,4 +1,4 @@
-"""What a command reads: texts that were given, or the lines of a file or of standard input."""
+"""The input of a command: texts from its arguments, or the lines of a file or of standard input."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-LINES = 256
-"""lines that are worked on together, at most"""
-READ = 1 << 16
+MAX_CHUNK_LINES = 256
+"""lines that are processed together"""
+READ_BYTES = 1 << 16
 """bytes read at once"""
 
 
 def chunks(text: list[str] | None, path: Path | None) -> Iterator[list[str]]:
-    """Texts or lines, up to `LINES` together; of standard input those that are there already, if fewer."""
+    """Return chunks of texts or lines, up to MAX_CHUNK_LINES each; of standard input, fewer if no more have arrived."""
     if text and path is not None:
         raise ValueError("expected texts or --input, got both")
     if text:
@@ -30,7 +30,7 @@ def chunks(text: list[str] | None, path: Path | None) -> Iterator[list[str]]:
     if sys.stdin is None:
         raise ValueError("standard input is closed; expected texts, --input or lines on standard input")
     arriving = ArrivingLines(sys.stdin.buffer)
-    return _chunks(read_lines(arriving), arriving.ready)
+    return _chunks(read_lines(arriving), arriving.has_next)
 
 
 def check_input(path: Path) -> None:
@@ -51,11 +51,12 @@ def _check_texts(texts: list[str]) -> None:
             raise ValueError(f"text {number} is not UTF-8: {text!r}")
 
 
-def _chunks(lines: Iterator[str], ready: Callable[[], bool]) -> Iterator[list[str]]:
+def _chunks(lines: Iterator[str], has_next: Callable[[], bool]) -> Iterator[list[str]]:
+    """Yield chunks of lines; one is complete when it is full, or when the next line would have to be waited for."""
     chunk: list[str] = []
     for line in lines:
         chunk.append(line)
-        if len(chunk) == LINES or not ready():
+        if len(chunk) == MAX_CHUNK_LINES or not has_next():
             yield chunk
             chunk = []
     if chunk:
@@ -63,10 +64,10 @@ def _chunks(lines: Iterator[str], ready: Callable[[], bool]) -> Iterator[list[st
 
 
 class ArrivingLines:
-    """The lines of a stream, as bytes, each as soon as it is complete.
+    """An iterator over the lines of a stream, as bytes, each as soon as it is complete.
 
-    `ready` tells whether another one can be had without waiting: a program that writes one line and waits for its
-    answer gets it, and a long file is still read many lines at a time.
+    `has_next` says whether another line can be read without waiting, so that a program that writes one line and waits
+    for its answer gets it, while a long file is still read many lines at a time.
     """
 
     name = "standard input"
@@ -75,7 +76,7 @@ class ArrivingLines:
         self._stream = stream
         self._buffer = bytearray()
         self._searched = 0
-        """how much of the buffer is known to hold no line end"""
+        """bytes of the buffer that were searched for a line end"""
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -91,7 +92,8 @@ class ArrivingLines:
         self._searched = 0
         return line
 
-    def ready(self) -> bool:
+    def has_next(self) -> bool:
+        """Whether another line can be read without waiting."""
         while not self._complete():
             if not self._wait(0):
                 return False
@@ -99,7 +101,7 @@ class ArrivingLines:
         return bool(self._buffer)
 
     def _complete(self) -> bool:
-        """Is there a whole line at the start of the buffer, or the end of the stream? It ends at `_searched` then."""
+        """Whether the buffer starts with a complete line, or the stream has ended; the line ends at `_searched`."""
         if self._searched and self._buffer[self._searched - 1] == ord("\n"):
             return True
         end = self._buffer.find(b"\n", self._searched)
@@ -109,20 +111,20 @@ class ArrivingLines:
     def _read(self) -> None:
         self._wait(None)
         try:
-            more = self._stream.read1(READ)  # type: ignore[attr-defined]
+            more = self._stream.read1(READ_BYTES)  # type: ignore[attr-defined]
         except OSError as error:
             raise ValueError(f"cannot read {self.name}: {error.strerror or error}") from None
         self._buffer += more
         self._ended = not more
 
     def _wait(self, seconds: float | None) -> bool:
-        """Wait until something can be read: is that so?
+        """Wait until the stream can be read, and return whether it can.
 
-        Where a stream cannot be asked, as on Windows, it is taken as it comes, and what is there is answered.
+        Where `select` does not support the stream, as on Windows, return False: each line is then answered by itself.
         """
         try:
             return bool(select.select([self._stream.fileno()], [], [], seconds)[0])
-        except io.UnsupportedOperation:  # a stream in memory, which never waits
+        except io.UnsupportedOperation:  # a stream in memory, which never blocks
             return True
         except (OSError, ValueError):
             return False

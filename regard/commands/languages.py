@@ -1,4 +1,4 @@
-"""`--from` and `--to`, which several commands have."""
+"""The options `--from` and `--to` of several commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def languages(source: str | None, target: str | None) -> tuple[str, str] | None:
-    """Both, or None."""
+    """Return both languages, or None if neither is given; raise a ValueError if only one is."""
     if source is not None and target is not None:
         return source, target
     if source is not None or target is not None:
@@ -16,7 +16,7 @@ def languages(source: str | None, target: str | None) -> tuple[str, str] | None:
 
 
 def languages_of(files: Sequence[Path], source: str | None, target: str | None) -> tuple[str, str] | None:
-    """Both, or None, for reading files: only in JSON lines do they choose anything."""
+    """Return both languages, or None, for reading files; raise a ValueError if they have no effect on any file."""
     from regard.text.pairs import is_json_lines
 
     chosen = languages(source, target)

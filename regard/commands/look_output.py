@@ -1,4 +1,4 @@
-"""What `--look` asks for: a grid in the terminal as answers come, files of all of them at the end, or both."""
+"""The output of `--look`: a view in the terminal for each answer, files of all answers at the end, or both."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from regard.tasks.translation.predictor import Answer, Translator
 
 
-class Looking:
-    """Each of `looks` is "terminal" or the name of a file; one that cannot be written is refused at once.
+class LookOutput:
+    """Collects the traces of answers and shows them.
 
-    `output` is where the results go, which must be another file; None: standard output.
+    Each of `looks` is "terminal" or the name of a file; one that cannot be written is refused at once. `output` is
+    where the results go, which must be another file; None: standard output.
     """
 
     def __init__(
@@ -41,28 +42,29 @@ class Looking:
             views.check(file)
 
     def take(self, answer: Answer, translator: Translator) -> None:
-        """The best translation of an answer."""
+        """Show the traces of the best translation of an answer."""
         from regard.tasks.registry import TRANSLATION
 
         self.show(answer.translations[0].traces, lambda trace: TRANSLATION.examine(translator, trace))
 
     def show(self, traces: list[Trace], examine: Callable[[Trace], Trace]) -> None:
-        """Traces, at once or at the end; `examine` adds evidence, if it was asked for."""
+        """Show traces in the terminal now, and in files at the end; `examine` adds evidence, if requested."""
         if not self.wanted:
             return
-        found = [examine(trace) for trace in traces] if self._evidence else traces
+        examined = [examine(trace) for trace in traces] if self._evidence else traces
         if self._terminal:
-            _show(found, self._view)
+            _print_traces(examined, self._view)
         if self._files:
-            self._traces += found
+            self._traces += examined
 
     def finish(self, quiet: bool) -> None:
-        """Write the files, with a notice for each. One that cannot be made is an error once the others are written."""
-        for notice in self._finish():
+        """Write the files, with a notice for each. An error is raised after the other files are written."""
+        for notice in self._write_files():
             if not quiet:
                 complain(notice)
 
-    def _finish(self) -> Iterator[str]:
+    def _write_files(self) -> Iterator[str]:
+        """Write the files and yield a notice for each."""
         from regard.look import views
 
         if self._files and not self._traces:
@@ -80,7 +82,7 @@ class Looking:
             raise failed[0]
 
 
-def _show(traces: list[Trace], view: str | None) -> None:
+def _print_traces(traces: list[Trace], view: str | None) -> None:
     from regard.look.terminal import in_colour
     from regard.look.views import in_terminal
 

@@ -1,4 +1,4 @@
-"""Warnings of the package as notices: one line on standard error, beside the results."""
+"""Warnings of the package as notices: one line each on standard error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from regard.runtime.warnings import RegardWarning
 
 @contextmanager
 def warnings_as_notices() -> Iterator[None]:
-    """Inside, print each of the package's own warnings in one line; others as Python does."""
+    """Print each of the package's own warnings in one line while the context is open; others as Python does."""
     with warnings.catch_warnings():
-        usual = warnings.showwarning
+        default = warnings.showwarning
 
         def show(
             message: Warning | str,
@@ -28,7 +28,7 @@ def warnings_as_notices() -> Iterator[None]:
             if issubclass(category, RegardWarning):
                 complain(str(message))
             else:
-                usual(message, category, filename, lineno, file, line)
+                default(message, category, filename, lineno, file, line)
 
         warnings.showwarning = show
         warnings.simplefilter("always", RegardWarning)

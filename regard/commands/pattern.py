@@ -1,4 +1,4 @@
-"""`regard pattern`: see a pattern before you use it."""
+"""`regard pattern`: draw an attention pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen of a command: a bar that moves in a terminal, plain lines elsewhere; always on standard error."""
+"""Progress of a command: a progress bar in a terminal, plain lines elsewhere; always on standard error."""
 
 from __future__ import annotations
 
@@ -12,42 +12,44 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from regard.commands.errors import one_line
 
 LINE_SECONDS = 20.0
-"""without a terminal, how often a line says how far it is"""
+"""the interval between lines of progress without a terminal"""
 
 
 class Terminal:
-    """What a training run tells (see `regard.training.progress.Screen`)."""
+    """The progress of a training run in a terminal; implements `regard.training.progress.Screen`."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._told = time.monotonic()
-        self._at: tuple[int, int | None] = (0, None)
-        """how far the run is, of how much"""
+        self._last_line = time.monotonic()
+        self._position: tuple[int, int | None] = (0, None)
+        """(updates done, total updates)"""
 
     def say(self, text: str) -> None:
+        """Print a line."""
         if not self._quiet:
             self._console.print(text, markup=False, soft_wrap=True)
 
     def advance(self, done: int, total: int | None, text: str) -> None:
+        """Show the number of updates done: move the bar, or print a line every LINE_SECONDS."""
         if self._quiet:
             return
         if self._console.is_terminal:
             self._move(done, total, text)
-        elif time.monotonic() - self._told > LINE_SECONDS:
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last_line > LINE_SECONDS:
+            self._last_line = time.monotonic()
             self.say(f"update {done:,}" + (f" of {total:,}" if total else "") + f"  {text}")
 
     def status(self, text: str) -> None:
-        """Show what goes on; without a terminal, nothing."""
+        """Show the current activity beside the bar; without a terminal, nothing."""
         if not self._quiet and self._console.is_terminal:
-            done, total = self._at
+            done, total = self._position
             self._move(done, total, f"{text} …")
 
     def _move(self, done: int, total: int | None, text: str) -> None:
-        self._at = done, total
+        self._position = done, total
         if self._bar is None:
             columns = (
                 BarColumn(24),
@@ -62,12 +64,13 @@ class Terminal:
         self._bar.update(self._task, completed=done, total=total, description=text)
 
     def close(self) -> None:
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
 
 def complain(text: str) -> None:
-    """Print a notice or an error beside the results, as one line."""
-    with suppress(OSError):  # nobody hears it
+    """Print a notice or an error as one line on standard error."""
+    with suppress(OSError):  # standard error is closed
         print(f"regard: {one_line(text)}", file=sys.stderr, flush=True)

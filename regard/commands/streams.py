@@ -1,4 +1,4 @@
-"""The standard streams of a command: UTF-8 whatever the locale says, and harmless where they are closed."""
+"""The standard streams of a command: UTF-8 in every locale, and with substitutes where they are closed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ClosedOutput(io.TextIOBase):
 
 
 def prepare_streams() -> None:
-    """Make standard output and standard error UTF-8, and put something in the place of those that are closed.
+    """Make standard output and standard error UTF-8, and replace those that are closed.
 
-    Characters that UTF-8 cannot hold, as in names of files that are not UTF-8, are written as escapes.
+    Characters that UTF-8 cannot encode, as in file names that are not UTF-8, are written as escapes.
     """
     _occupy_descriptors()
     if sys.stdout is None:
@@ -32,21 +32,21 @@ def prepare_streams() -> None:
 
 
 def _occupy_descriptors() -> None:
-    """Open the null device for each closed descriptor, lest the next file that is opened becomes standard output."""
+    """Open the null device for each closed descriptor, so that no file opened later becomes standard output."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # the system assigns the lowest free number
 
 
 def flush_output() -> None:
-    """Write what is buffered now, while an error can still be reported."""
+    """Flush standard output now, while an error can still be reported."""
     sys.stdout.flush()
 
 
 def abandon_output() -> None:
-    """Let what could not be written go, so that the interpreter does not try again, and complain, at its end."""
+    """Discard what could not be written, so that the interpreter does not try again, and fail, at exit."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -8,7 +8,7 @@
     log.jsonl              what happened in training
     training/              what resuming needs; may be deleted
 
-Files are replaced, never changed: whoever reads them finds the old one or the new one. No pickle is written or read.
+Files are replaced atomically: a reader sees the old content or the new. No pickle is written or read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from regard.config.recipe import Recipe, from_toml, to_toml
+from regard.config.recipe import Recipe
+from regard.config.recipe_text import from_toml, to_toml
 from regard.runtime.warnings import RegardWarning
 from regard.text.vocabulary import Vocabulary
 
@@ -33,7 +34,7 @@ WEIGHTS, RECIPE, CARD, LOG, TRAINING = "model.safetensors", "recipe.toml", "card
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """Of the two sides; one and the same object if they share it."""
+    """The vocabularies of the two sides: one and the same object if they share it."""
 
     source: Vocabulary
     target: Vocabulary
@@ -44,19 +45,19 @@ class Vocabularies:
 
 
 def write(path: Path, content: bytes | str) -> None:
-    """Replace the file as a whole: it is on the disk before it takes the name."""
+    """Replace a file atomically: the new content is on the disk before it takes the name."""
     data = content.encode() if isinstance(content, str) else content
-    beside = path.with_name(path.name + ".new")
-    with beside.open("wb") as file:
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    temporary.replace(path)
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, str] | None = None) -> None:
-    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write(path, save(kept, metadata=notes))
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write(path, save(on_cpu, metadata=notes))
 
 
 def write_weights(folder: Path, weights: dict[str, Tensor]) -> None:
@@ -77,11 +78,11 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
     text = json.dumps({"format": FORMAT, **card}, ensure_ascii=False, indent=2) + "\n"
-    write(folder / CARD, text.encode(errors="backslashreplace"))  # names of files need not be UTF-8
+    write(folder / CARD, text.encode(errors="backslashreplace"))  # file names need not be valid UTF-8
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The card, if this is a model's folder of a format that is known."""
+    """Return the card of a model's folder; raise a ValueError if it is damaged or of another format."""
     if not folder.is_dir():
         raise ValueError(
             f"{folder}: expected the folder of a model, found {'a file' if folder.exists() else 'nothing'}"
@@ -119,15 +120,14 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         return dict(load_file(path))
     except FileNotFoundError:
         raise ValueError(f"{folder}: it has no {WEIGHTS}") from None
-    except Exception as error:  # safetensors has errors of its own for what is damaged
+    except Exception as error:  # safetensors raises its own errors for damaged files
         raise ValueError(f"{path}: damaged: {error}") from None
 
 
 def trained_weights(folder: Path, card: dict[str, Any]) -> dict[str, Tensor]:
-    """Return the weights of a model that is to be used: those that did best on dev.
+    """Return the weights of a trained model: those with the best score on dev.
 
-    A folder whose training stopped before the first validation has none, and is refused; one whose training has not
-    ended gives a warning.
+    Raise a ValueError if training stopped before the first validation; warn if it has not ended.
     """
     if not (folder / WEIGHTS).is_file() and "scores" not in card:
         if "ended" in card:

@@ -1,25 +1,19 @@
-"""A recipe: everything that decides what a training run computes, as a typed tree.
+"""A recipe: everything that decides what a training run computes, as a tree of dataclasses.
 
 Six come with the package: `rnn`, `transformer`, `article` (the word-level English–Marathi tutorial), `classify`,
-`images` and `captions`; others come from TOML files. What a recipe leaves open (None) is chosen from the size of the
-data, so that a saved recipe says it all.
+`images` and `captions`; others come from TOML files (recipe_text.py). Values that a recipe leaves open (None) are
+chosen from the size of the data before training; a saved recipe has them all.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import tomllib
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.config import sizes
-from regard.core.checks import positive, share, whole_number
-from regard.models.building import ModelOptions, check
+from regard.core.checks import fraction, positive, whole_number
+from regard.models.building import ModelOptions
 from regard.models.documents.classifier import ClassifierOptions
 from regard.models.images.captioner import CaptionerOptions
 from regard.models.images.model import ImageOptions
@@ -33,76 +27,72 @@ KINDS: Mapping[str, type[ModelOptions]] = {
     "image": ImageOptions,
     "captioner": CaptionerOptions,
 }
-"""`model.kind` says which"""
-
-
-class UnknownKeyError(ValueError):
-    """A setting that a recipe does not have."""
+"""the options of a model, by `model.kind`"""
 
 
 @dataclass(frozen=True)
 class VocabularyRecipe:
     kind: Literal["subwords", "words"] = "subwords"
     size: int | None = None
-    """tokens of each vocabulary; words: None keeps all"""
+    """the number of tokens of each vocabulary; for words, None keeps all of them"""
     joint: bool | None = None
-    """one vocabulary for both sides; None: if they share most of their letters"""
+    """whether both sides share one vocabulary; None: if they share most of their letters"""
 
     def __post_init__(self) -> None:
-        _counts("vocabulary", self, "size")
+        _check_counts("vocabulary", self, "size")
 
 
 @dataclass(frozen=True)
 class TrainingRecipe:
     epochs: int | None = None
     batch_tokens: int | None = None
-    """at most this many source or target tokens a batch, padding counted"""
+    """the maximum of source or target tokens in a batch, padding counted"""
     batch_sentences: int | None = None
-    """at most this many pairs a batch; None: as many as fit"""
+    """the maximum of pairs in a batch; None: as many as fit"""
     max_characters: int | None = None
     """lines with a longer side are skipped; None: six times as long as 95 % of the lines are, at least 1,000"""
     max_tokens: int | None = None
     """the same in tokens; None: six times as many as 95 % of the lines have, at least 400"""
     learning_rate: float | None = None
-    """None: 0.003; of a translator with a Transformer less, where batches have few sentences"""
+    """None: 0.003; less for a translation Transformer whose batches have few sentences"""
     warmup: int = 400
-    """updates over which the learning rate rises"""
+    """updates over which the learning rate rises linearly"""
     decay: Literal["cosine", "none"] = "cosine"
     label_smoothing: float = 0.1
     weight_decay: float = 0.0
-    """the share of the learning rate by which weight matrices shrink at every update"""
+    """the fraction of the learning rate by which weight matrices shrink at every update"""
     clip: float = 1.0
-    """the largest norm of a gradient; 0: any"""
+    """the maximum norm of the gradient; 0: no clipping"""
     average: float = 0.999
-    """decay of the running average of the weights, which is what is kept as the model; 0: the weights themselves"""
+    """the decay of the moving average of the weights, which is saved as the model; 0: the weights themselves"""
     scheduled_sampling: float = 0.0
-    """the share of the decoder's inputs that are its own predictions, reached step by step at the end"""
+    """the fraction of the decoder's inputs that are its own predictions; it rises to this over the run"""
     guided_attention: float = 0.0
-    """how much it counts, beside the loss, that attention looks where links computed from the pairs say"""
+    """the weight of the loss term that pulls attention towards the word alignment of the training pairs"""
     guided_later: bool = False
-    """of guided attention: one step later, once a word is said, for a model that is to align, not to translate"""
+    """guide the attention of the step after a word, which has it as input: for a model that aligns, not translates"""
     segmentation_dropout: float = 0.1
-    """the share of merges left out when subwords are cut (BPE-dropout)"""
+    """the fraction of merges that are skipped when text is split into subwords (BPE-dropout)"""
     lower_case: float = 0.05
-    """the share of sources met in lower case"""
+    """the fraction of sources that are lower-cased"""
     no_stop: float = 0.05
-    """the share of pairs met without their final full stops"""
+    """the fraction of pairs whose final full stops are removed"""
     shift: int = 0
-    """of images: in training they are moved by up to this many pixels, each way"""
+    """images: the maximum number of pixels by which they are shifted in training, in each direction"""
     balance: float = 0.0
-    """of classification: 1 lets all labels count the same however rare they are, 0 all texts; or between"""
+    """classification: 1 gives all labels the same weight in the loss, 0 all texts; or a value in between"""
     validations: int = 12
     patience: int = 5
-    """stop after this many validations of the second half without a better score; 0: never"""
+    """early stopping: after this many validations of the second half without a better score; 0: never"""
 
     def __post_init__(self) -> None:
-        _counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
-        _counts("training", self, "max_characters", "max_tokens")
+        _check_counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
+        _check_counts("training", self, "max_characters", "max_tokens")
         whole_number("training", "shift", self.shift)
         if self.learning_rate is not None:
             positive("training", "learning_rate", self.learning_rate)
         for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
-            share(f"training.{name}", getattr(self, name))
+            fraction(f"training.{name}", getattr(self, name))
         if not 0 <= self.balance <= 1:
             raise ValueError(f"training.balance: expected a share in [0, 1], got {self.balance}")
         for name in ("guided_attention", "weight_decay"):
@@ -113,7 +103,7 @@ class TrainingRecipe:
 
     @property
     def peak(self) -> float:
-        """the learning rate at its highest"""
+        """the highest learning rate"""
         return sizes.LEARNING_RATE if self.learning_rate is None else self.learning_rate
 
 
@@ -123,7 +113,7 @@ class SearchRecipe:
     length_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        _counts("search", self, "beam")
+        _check_counts("search", self, "beam")
         if not 0 <= self.length_penalty <= 100:
             raise ValueError(f"search.length_penalty: expected a number from 0 to 100, got {self.length_penalty}")
 
@@ -137,8 +127,12 @@ class Recipe:
     search: SearchRecipe = field(default_factory=SearchRecipe)
 
     def fitted(self, pairs: int, words: float, shared_letters: float) -> Recipe:
-        """With nothing left open: from how many pairs there are, how many words a sentence has, and what share of
-        their letters the two sides share."""
+        """Return the recipe with every open value chosen from the data.
+
+        pairs            number of training pairs
+        words            mean number of words of a sentence
+        shared_letters   the fraction of the target's letters that occur in the sources
+        """
         if not isinstance(self.model, (RecurrentOptions, TransformerOptions)):
             raise ValueError(f"recipe: {self.name!r} makes no translator; expected another --task with it")
         subwords = self.vocabulary.kind == "subwords"
@@ -147,7 +141,7 @@ class Recipe:
         training = self.training
         sentences = sizes.batch_sentences(pairs, self.model.kind)
         tokens = training.batch_tokens or (10**9 if training.batch_sentences else sizes.tokens(sentences, words))
-        # A Transformer needs more epochs; and smaller steps, the fewer sentences they are made from.
+        # A Transformer needs more epochs, and a lower learning rate for smaller batches.
         transformer = self.model.kind == "transformer"
         epochs = training.epochs or (2 if transformer else 1) * sizes.epochs(pairs)
         if training.batch_sentences or training.batch_tokens:
@@ -169,13 +163,13 @@ def _fitted_model(
     if joint and options.tie == "target":
         options = replace(options, tie="all")
     if isinstance(options, TransformerOptions) and options.dropout is None:
-        # A run on little data is mostly short: less dropout learned more in the same minutes (docs/results.md).
-        return replace(options, dropout=0.1 if pairs < sizes.FEW else DROPOUT)
+        # Runs on little data are mostly short, and less dropout learned more in the same minutes (docs/results.md).
+        return replace(options, dropout=0.1 if pairs < sizes.SMALL_CORPUS else DROPOUT)
     return options
 
 
-def _counts(section: str, part: object, *names: str) -> None:
-    """Each is a whole number of at least 1, or left open."""
+def _check_counts(section: str, part: object, *names: str) -> None:
+    """Raise a ValueError unless each of these fields is a whole number of at least 1, or None."""
     for name in names:
         if getattr(part, name) is not None:
             whole_number(section, name, getattr(part, name), least=1)
@@ -244,157 +238,3 @@ CAPTIONS = Recipe(
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe for recipe in (Recipe(), TRANSFORMER, ARTICLE, CLASSIFY, IMAGES, CAPTIONS)
 }
-
-
-def suited(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Recipe:
-    """Where no recipe is named: the best of rnn and transformer, or the other, if settings can only be made in that."""
-    refused: list[ValueError] = []
-    for name in sorted(("rnn", "transformer"), key=lambda name: name != best):
-        try:
-            return read_recipe(name, settings)
-        except ValueError as error:
-            refused.append(error)
-    # A recipe that knows all the keys has more to say about their values than one that does not.
-    raise next((error for error in refused if not isinstance(error, UnknownKeyError)), refused[0])
-
-
-def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """A recipe by name, from a TOML file, or as it is; with single values set, such as {"training.epochs": 5}."""
-    if isinstance(given, Recipe):
-        recipe = given
-    elif str(given) in RECIPES:
-        recipe = RECIPES[str(given)]
-    elif str(given).endswith(".toml"):
-        recipe = from_toml(_text(Path(given)), str(given))
-    else:
-        raise ValueError(
-            f"recipe: expected {', '.join(RECIPES)} or a .toml file, got {str(given)!r}{_near(str(given), RECIPES)}"
-        )
-    for key, value in (settings or {}).items():
-        recipe = _set(recipe, key, value)
-    try:
-        check(recipe.model)
-    except ValueError as error:
-        raise ValueError(f"recipe: model: {error}") from None
-    return recipe
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"recipe: {path}: expected TOML, which is UTF-8, and this is not") from None
-    except OSError as error:
-        raise ValueError(f"recipe: cannot read {path}: {error.strerror}") from None
-
-
-def from_toml(text: str, name: str = "recipe") -> Recipe:
-    """What `to_toml` wrote, or any part of it; what is missing is as in `rnn`."""
-    try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{name}: not TOML: {error}") from None
-    base = tree.pop("base", "rnn")
-    if not isinstance(base, str) or base not in RECIPES:
-        raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {base!r}")
-    recipe = RECIPES[base]
-    given = _flat(tree)
-    for path in sorted(given, key=lambda path: path != "model.kind"):  # which decides what else there can be
-        recipe = _set(recipe, path, given[path])
-    return recipe
-
-
-def _flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """{"model.dropout": 0.3, …}"""
-    found: dict[str, Any] = {}
-    for key, value in tree.items():
-        found |= _flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
-    return found
-
-
-def to_toml(recipe: Recipe) -> str:
-    """The whole tree; what is open is left out."""
-    return "\n".join(_table(recipe, "")).strip("\n") + "\n"
-
-
-def _table(part: Any, path: str) -> list[str]:
-    """A dataclass as a table of TOML, with those inside of it behind its values."""
-    values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
-    inner = {name: value for name, value in values.items() if dataclasses.is_dataclass(value)}
-    lines = ["", f"[{path}]"] if path else []
-    lines += [
-        f"{name} = {_toml_value(value)}" for name, value in values.items() if name not in inner and value is not None
-    ]
-    for name, value in inner.items():
-        lines += _table(value, f"{path}.{name}" if path else name)
-    return lines
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
-
-
-def _set(recipe: Recipe, path: str, value: Any) -> Recipe:
-    """The recipe with one value changed; a text is read as what is expected there. `encoder.x` is `model.encoder.x`."""
-    parts = path.split(".")
-    sections = [item.name for item in dataclasses.fields(Recipe) if item.name != "name"]
-    if parts[0] not in [*sections, "name"] and dataclasses.is_dataclass(getattr(recipe.model, parts[0], None)):
-        parts.insert(0, "model")
-    if parts == ["model", "kind"]:
-        kind = _read_value(path, value, Literal[tuple(KINDS)])
-        return recipe if recipe.model.kind == kind else replace(recipe, model=KINDS[kind]())
-    if parts != ["name"] and (parts[0] not in sections or len(parts) < 2):
-        every = _flat(dataclasses.asdict(recipe))
-        ends = {name.rpartition(".")[2]: name for name in every}
-        near = ends.get(path) or next(iter(difflib.get_close_matches(path, every, 1)), "")
-        raise UnknownKeyError(f"recipe: unknown key {path!r}" + (f"; did you mean {near!r}?" if near else ""))
-    changed: Recipe = _put(recipe, parts, value, "")
-    return changed
-
-
-def _put(part: Any, parts: list[str], value: Any, above: str) -> Any:
-    """The dataclass with the value at the end of the path changed."""
-    kinds, (key, *rest) = typing.get_type_hints(type(part)), parts
-    path = above + ".".join(parts)
-    inner = getattr(part, key, None)
-    if key not in kinds or dataclasses.is_dataclass(inner) != bool(rest):
-        raise UnknownKeyError(f"recipe: unknown key {path!r}{_near(key, kinds, above)}")
-    if rest:
-        return replace(part, **{key: _put(inner, rest, value, f"{above}{key}.")})
-    return replace(part, **{key: _read_value(path, value, kinds[key])})
-
-
-def _near(given: str, known: Mapping[str, Any], prefix: str = "") -> str:
-    near = difflib.get_close_matches(given, known, 1)
-    return f"; did you mean {prefix + near[0]!r}?" if near else ""
-
-
-def _read_value(path: str, value: Any, kind: Any) -> Any:
-    """A value of the type that the tree has there."""
-    if isinstance(kind, types.UnionType):
-        kind = next(option for option in typing.get_args(kind) if option is not type(None))
-    if typing.get_origin(kind) is Literal:
-        choices = typing.get_args(kind)
-        if value not in choices:
-            raise ValueError(f"recipe: {path}: expected {' or '.join(map(repr, choices))}, got {value!r}")
-        return value
-    wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
-    refused = ValueError(f"recipe: {path}: expected {wanted}, got {value!r}")
-    if kind is bool:
-        found = {"true": True, "false": False}.get(str(value).lower())
-        if found is None:
-            raise refused
-        return found
-    if isinstance(value, bool) or (kind is int and isinstance(value, float)):
-        raise refused
-    try:
-        read = kind(value)
-    except (TypeError, ValueError):
-        raise refused from None
-    if kind is not str and (not -1e12 < read < 1e12 or read < 0):
-        raise ValueError(f"recipe: {path}: expected {wanted} of at least 0, got {value!r}")
-    return read

@@ -1,1 +1,1 @@
-"""Attention itself: score × pattern × normalizer, one reference that defines it, and kernels that are faster."""
+"""The attention operation: score × pattern × normalizer, a reference that defines it, and faster kernels."""

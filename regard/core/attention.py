@@ -1,4 +1,4 @@
-"""`attention()`: one operation in which score, pattern and normalizer are chosen freely; and the module of it."""
+"""`attention()`, in which score, pattern and normalizer are chosen freely, and the module `Attention`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core import request as requests
-from regard.core.checks import share
+from regard.core.checks import fraction
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
@@ -52,24 +52,24 @@ def attention(
     lse: bool = False,
     generator: torch.Generator | None = None,
 ) -> Result:
-    """Each query looks at the keys and gets the weighted sum of their values.
+    """Return for each query the weighted sum of the values, with weights from how well query and keys fit.
 
         energies = score(query, key) + bias,      weights = normalizer(energies),      context = weights · value
 
-    query [..., T, Dq], key [..., S, Dk], value [..., S, Dv]; the leading dims broadcast, the last of them is the head.
+    query [..., T, Dq], key [..., S, Dk], value [..., S, Dv]; the leading dims broadcast, the last of them are heads.
 
     score       how well a query and a key fit: a `Score`, or "dot", "scaled_dot", "cosine"
-    pattern     which keys a query may look at: a pattern, or text such as "window(4) | global(0)"
+    pattern     which keys a query may attend to: a pattern, or text such as "window(4) | global(0)"
     normalizer  how energies become weights: a `Normalizer`, or "softmax", "sparsemax", "entmax15", "hard"
     bias        added to the energies; floating, broadcasts to [..., T, S]
-    lengths     how many keys are real; integers whose shape is a prefix of the leading dims
-    allowed     True: may look; bool, broadcasts to [..., T, S]
-    position    where the first query stands: query t is at position + t, key j at j
-    dropout     the share of weights set to 0 before the sum
-    weights, top, lse    give these beside the context: all weights, the `top` largest ones, log Σ exp
-    generator   from which dropout and samples draw
+    lengths     how many keys are real (not padding); integers whose shape is a prefix of the leading dims
+    allowed     attention mask, True: may attend; bool, broadcasts to [..., T, S]
+    position    of the first query: query t is at position + t, key j at j
+    dropout     the fraction of weights set to 0 before the sum
+    weights, top, lse    also return all weights, the `top` largest ones, log Σ exp of the energies
+    generator   random generator for dropout and samples
 
-    A query that may look at nothing gets context 0, weights 0, lse −inf.
+    A query that may attend to nothing gets context 0, weights 0, lse −inf.
     """
     request = _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, generator)
     check_extras(top, lse, request.normalizer)
@@ -90,8 +90,8 @@ def plan(
     position: int = 0,
     dropout: float = 0.0,
 ) -> Plan:
-    """Which kernel `attention` would use for the same arguments; `print(plan(...).explain())` says why."""
-    # Noise of its own: asking for a plan must not move the caller's random numbers.
+    """Return which kernel `attention` would use for the same arguments; `print(plan(...).explain())` says why."""
+    # A separate generator: planning must not advance the caller's random numbers.
     noise = torch.Generator()
     return choose(
         _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, noise)
@@ -99,7 +99,7 @@ def plan(
 
 
 class Attention(nn.Module):
-    """Score, pattern and normalizer as a module: it owns their parameters and keeps nothing between calls.
+    """Attention as a module: it owns the parameters of score, pattern and normalizer, and has no state between calls.
 
     A `Hard` normalizer samples while the module is in training mode and takes the argmax otherwise; dropout likewise is
     active only in training.
@@ -116,7 +116,7 @@ class Attention(nn.Module):
         self.score = read_score(score)
         self.pattern = read_pattern(pattern)
         self.normalizer = read_normalizer(normalizer)
-        self.dropout = share("dropout", dropout)
+        self.dropout = fraction("dropout", dropout)
 
     def forward(
         self,
@@ -133,7 +133,7 @@ class Attention(nn.Module):
         lse: bool = False,
         generator: torch.Generator | None = None,
     ) -> Result:
-        """As `attention`; `value` is `key` if not given."""
+        """Compute `attention` with the module's parts; `value` defaults to `key`."""
         return attention(
             query,
             key,
@@ -154,7 +154,7 @@ class Attention(nn.Module):
 
     @property
     def active_normalizer(self) -> Normalizer:
-        """The normalizer as it acts in the present mode: estimators that sample do so in training."""
+        """The normalizer in the current mode: estimators that sample do so only in training."""
         hard = self.normalizer
         if isinstance(hard, Hard) and hard.estimator != "straight_through":
             return replace(hard, sample=self.training)
@@ -162,10 +162,11 @@ class Attention(nn.Module):
 
     @property
     def active_dropout(self) -> float:
+        """The dropout in the current mode: 0 outside training."""
         return self.dropout if self.training else 0.0
 
     def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> Memory:
-        """Project the keys once, to be read by many queries: what a decoder does at every step."""
+        """Project the keys once, to be read by many queries, as a decoder does at every step."""
         return Memory.of(self, key, key if value is None else value, lengths)
 
     def extra_repr(self) -> str:
@@ -174,32 +175,33 @@ class Attention(nn.Module):
 
 
 _parsed = lru_cache(maxsize=256)(parse)
-"""patterns are values: one that was given as text is the same at every call"""
+"""`parse` with a cache: patterns are immutable, so a text always gives the same one"""
 
 
 def read_score(score: Score | str) -> Score:
-    """A score, or the name of one without parameters."""
+    """Return the score, which may be given as the name of one without parameters."""
     return _by_name("score", score, Score, SCORES)  # type: ignore[type-abstract]
 
 
 def read_normalizer(normalizer: Normalizer | str) -> Normalizer:
-    """A normalizer, or its name."""
-    found = _by_name("normalizer", normalizer, Normalizer, NORMALIZERS)
-    if not isinstance(found, (Entmax, Hard)):
-        raise TypeError(f"normalizer: expected a subclass of Entmax, got {_called(found)}")
-    return found
+    """Return the normalizer, which may be given by name."""
+    read = _by_name("normalizer", normalizer, Normalizer, NORMALIZERS)
+    if not isinstance(read, (Entmax, Hard)):
+        raise TypeError(f"normalizer: expected a subclass of Entmax, got {_describe(read)}")
+    return read
 
 
 def read_pattern(pattern: Pattern | LocalPredictive | str) -> Pattern | LocalPredictive:
-    """A pattern, or its text."""
+    """Return the pattern, which may be given as text."""
     if isinstance(pattern, str):
         return parse(pattern) if torch.compiler.is_compiling() else _parsed(pattern)
     if not isinstance(pattern, (Pattern, LocalPredictive)):
-        raise TypeError(f"pattern: expected a pattern or its text, got {_called(pattern)}")
+        raise TypeError(f"pattern: expected a pattern or its text, got {_describe(pattern)}")
     return pattern
 
 
 def _by_name(argument: str, given: _Named | str, kind: type[_Named], names: Mapping[str, type[_Named]]) -> _Named:
+    """Return an instance of `kind`: the given one, or a new one of the class with the given name."""
     if isinstance(given, str):
         if given not in names:
             near = difflib.get_close_matches(given, names, n=1)
@@ -209,12 +211,12 @@ def _by_name(argument: str, given: _Named | str, kind: type[_Named], names: Mapp
             raise ValueError(f"{argument}: expected one of {', '.join(map(repr, names))}, got {given!r}{hint}")
         return names[given]()
     if not isinstance(given, kind):
-        raise TypeError(f"{argument}: expected a {kind.__name__} or its name, got {_called(given)}")
+        raise TypeError(f"{argument}: expected a {kind.__name__} or its name, got {_describe(given)}")
     return given
 
 
-def _called(given: object) -> str:
-    """What came, in a message; a class that was not called is a likely slip."""
+def _describe(given: object) -> str:
+    """Describe an argument in an error message; a class that was not instantiated is a likely mistake."""
     return f"the class {given.__name__}: write {given.__name__}(…)" if isinstance(given, type) else repr(given)
 
 
@@ -232,6 +234,7 @@ def _read(
     dropout: float,
     generator: torch.Generator | None,
 ) -> Request:
+    """Build the request of a call, with score, pattern and normalizer read from their names."""
     return requests.read(
         query,
         key,

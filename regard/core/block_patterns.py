@@ -1,4 +1,4 @@
-"""Patterns of single positions and of blocks, and the two published unions: Longformer and BigBird."""
+"""Patterns of global positions and of blocks, and two published combinations: Longformer and BigBird."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from regard.core.checks import broadcast, shape, whole_number
 from regard.core.patterns import Full, Pattern, Strided, Window
 from regard.core.spans import Spans
 from regard.runtime import noise
-from regard.runtime.device_cache import kept
+from regard.runtime.device_cache import device_cache
 
-_TOGETHER = 1024  # blocks of queries whose random blocks are drawn at once
+_BLOCKS_PER_DRAW = 1024  # query blocks whose random key blocks are drawn at once
 
 
 @dataclass(frozen=True, repr=False)
 class Global(Pattern):
-    """i or j is one of the positions: those look at all, and all look at them. Positions beyond the end are inert."""
+    """i or j is one of the positions: these attend to all, and all to them. Positions beyond the end are ignored."""
 
     positions: tuple[int, ...]
 
@@ -48,7 +48,7 @@ class Global(Pattern):
         return self.light.spans(first, last, size)
 
     def _between(self, first: int, last: int) -> int:
-        """How many of the positions lie in first … last − 1."""
+        """Return how many of the positions lie in first … last − 1."""
         return bisect_left(self.positions, last) - bisect_left(self.positions, first)
 
     @property
@@ -60,13 +60,13 @@ class Global(Pattern):
         return _SeenByAll(self.positions)
 
     def __str__(self) -> str:
-        stretches = _stretches(self.positions)
-        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in stretches)})"
+        spans = _runs_of(self.positions)
+        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in spans)})"
 
 
 @dataclass(frozen=True, repr=False)
 class _SeenByAll(Pattern):
-    """j is one of the positions: what is left of `Global` for the other rows."""
+    """j is one of the positions: the part of `Global` that applies to all other queries."""
 
     positions: tuple[int, ...]
 
@@ -75,7 +75,7 @@ class _SeenByAll(Pattern):
         return seen & Full().allows(i, j, size)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        return runs.clip(_stretches(self.positions), size)
+        return runs.clip(_runs_of(self.positions), size)
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         return self.spans(first, last, size)
@@ -83,10 +83,10 @@ class _SeenByAll(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Blocks(Pattern):
-    """The table of blocks says so: block r of queries may look at the blocks of keys in `table[r]`.
+    """Block-sparse attention: block r of queries may attend to the blocks of keys in `table[r]`.
 
     `table` is a bool tensor [query blocks, key blocks], or for each query block the numbers of its key blocks. Queries
-    beyond the table look at nothing.
+    beyond the table attend to nothing.
     """
 
     table: tuple[tuple[int, ...], ...]
@@ -97,7 +97,7 @@ class Blocks(Pattern):
         object.__setattr__(self, "block", whole_number("Blocks", "block", block, least=1))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        table = _looked_up(self.table).to(i.device)
+        table = _dense_table(self.table).to(i.device)
         rows, columns = table.shape
         return table[(i // self.block).clamp(max=rows - 1), (j // self.block).clamp(max=columns - 1)]
 
@@ -126,7 +126,7 @@ class Blocks(Pattern):
 class RandomBlocks(Pattern):
     """j's block is one of `count` distinct ones drawn by a counter-based hash of (seed, i // block).
 
-    The draw is among the blocks of `size` keys, so it depends on how many keys there are.
+    The blocks are drawn from those of `size` keys, so the draw depends on how many keys there are.
     """
 
     count: int
@@ -139,7 +139,7 @@ class RandomBlocks(Pattern):
         whole_number("RandomBlocks", "seed", self.seed)
 
     def drawn(self, rows: Tensor, size: int) -> Tensor:
-        """The blocks of keys for each block of queries in `rows`: [*rows.shape, count], distinct, −1 for none.
+        """Return the key blocks of each query block in `rows`: [*rows.shape, count], distinct, −1 for none.
 
         Floyd's sampling without replacement: for t = n − count … n − 1 draw r from 0 … t; take r, or t if r is taken.
         """
@@ -153,7 +153,7 @@ class RandomBlocks(Pattern):
         return chosen
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        return _hits(self.drawn(i // self.block, size), j // self.block)
+        return _contains(self.drawn(i // self.block, size), j // self.block)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
         return self._table(first, last, size).spans(0, last - first // self.block * self.block, size)
@@ -163,42 +163,43 @@ class RandomBlocks(Pattern):
         return self._table(first, last, size).certain(first - start, last - start, size)
 
     def _table(self, first: int, last: int, size: int) -> Blocks:
-        """The draws for queries first … last − 1 as a table whose row 0 is the block of `first`."""
+        """Return the draws for queries first … last − 1 as a table whose row 0 is the block of `first`."""
         numbers = range(first // self.block, (last - 1) // self.block + 1)
-        return Blocks([_draws(self, size, n // _TOGETHER)[n % _TOGETHER] for n in numbers], self.block)
+        return Blocks([_draws(self, size, n // _BLOCKS_PER_DRAW)[n % _BLOCKS_PER_DRAW] for n in numbers], self.block)
 
     def __str__(self) -> str:
         return f"random({self.count}, {self.block}, {self.seed})"
 
 
 def longformer(window: int, globals: Iterable[int] = (), stride: int | None = None) -> Pattern:
-    """Longformer (Beltagy et al. 2020): a window of total width `window`, global positions, optionally a stride."""
+    """Return Longformer's pattern (Beltagy et al. 2020): a window of total width `window`, global positions, stride."""
     pattern: Pattern = Window.from_longformer(window)
-    chosen = Global(globals)
-    if chosen.positions:
-        pattern = pattern | chosen
+    global_positions = Global(globals)
+    if global_positions.positions:
+        pattern = pattern | global_positions
     return pattern if stride is None else pattern | Strided(stride)
 
 
 def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: int = 0) -> Pattern:
-    """BigBird (Zaheer et al. 2020): window, global positions, and `random` blocks of keys for each block of queries.
+    """Return BigBird's pattern (Zaheer et al. 2020): window, global positions, and `random` key blocks per query block.
 
     `window` is the total width in positions. The paper's window of w blocks is w·block positions at block granularity.
     """
-    drawn = RandomBlocks(random, block, seed)
+    random_blocks = RandomBlocks(random, block, seed)
     pattern = longformer(window, globals)
-    return pattern | drawn if random else pattern
+    return pattern | random_blocks if random else pattern
 
 
 @lru_cache(maxsize=64)
-def _draws(pattern: RandomBlocks, size: int, share: int) -> list[list[int]]:
-    """The draws for _TOGETHER blocks of queries: one at a time, they would cost more than the attention."""
-    rows = torch.arange(share * _TOGETHER, (share + 1) * _TOGETHER, device="cpu")
+def _draws(pattern: RandomBlocks, size: int, chunk: int) -> list[list[int]]:
+    """Return the draws of one chunk of query blocks: drawn one by one, they would cost more than the attention."""
+    rows = torch.arange(chunk * _BLOCKS_PER_DRAW, (chunk + 1) * _BLOCKS_PER_DRAW, device="cpu")
     drawn: list[list[int]] = pattern.drawn(rows, size).tolist()
     return drawn
 
 
 def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the sorted key blocks of each query block, whichever form the table has."""
     if hasattr(table, "dtype"):
         table = torch.as_tensor(table)
         if table.dtype is not torch.bool or table.dim() != 2:
@@ -211,13 +212,14 @@ def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], 
 
 
 @lru_cache(maxsize=256)
-def _stretches(positions: tuple[int, ...]) -> Spans:
+def _runs_of(positions: tuple[int, ...]) -> Spans:
+    """Return the runs of consecutive positions."""
     return runs.runs(positions)
 
 
-@kept(most=32)
-def _looked_up(table: tuple[tuple[int, ...], ...]) -> Tensor:
-    """The table as bool [rows + 1, columns + 1]; the last row and column are empty, for what lies beyond."""
+@device_cache(maxsize=32)
+def _dense_table(table: tuple[tuple[int, ...], ...]) -> Tensor:
+    """Return the table as bool [rows + 1, columns + 1]; the last row and column are False, for blocks beyond it."""
     columns = max([row[-1] + 1 for row in table if row] + [0])
     dense = [[False] * (columns + 1) for _ in range(len(table) + 1)]
     for row, numbers in enumerate(table):
@@ -226,10 +228,10 @@ def _looked_up(table: tuple[tuple[int, ...], ...]) -> Tensor:
     return torch.tensor(dense, dtype=torch.bool, device="cpu")
 
 
-def _hits(chosen: Tensor, column: Tensor) -> Tensor:
-    """Is the column one of the chosen [..., count]? Compared slot by slot: [..., T, S, count] never exists."""
+def _contains(chosen: Tensor, column: Tensor) -> Tensor:
+    """Return where the column is one of the chosen [..., count]; slot by slot, to avoid a tensor [..., T, S, count]."""
     shape = broadcast(chosen.shape[:-1], column.shape)
-    hit = torch.zeros(shape, dtype=torch.bool, device=column.device)
+    contained = torch.zeros(shape, dtype=torch.bool, device=column.device)
     for slot in range(chosen.shape[-1]):
-        hit |= chosen[..., slot] == column
-    return hit
+        contained |= chosen[..., slot] == column
+    return contained

@@ -1,4 +1,4 @@
-"""One sentence for each mistake: the argument, what was expected, what came."""
+"""Argument checks. Every error is one sentence: the argument, what was expected, what was passed."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
-_MOST = 2**31 - 1  # positions and seeds are counted in 32 bits
+_MAX_INT32 = 2**31 - 1  # positions and seeds are counted in 32 bits
 
 
 def whole_number(owner: str, name: str, value: object, least: int = 0) -> int:
-    """The value, if it is a whole number from `least` on."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
-        limit = " and below 2³¹" if isinstance(value, int) and value > _MOST else ""
+    """Return the value if it is an integer ≥ `least`, else raise ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MAX_INT32:
+        limit = " and below 2³¹" if isinstance(value, int) and value > _MAX_INT32 else ""
         raise ValueError(f"{owner}: {name}: expected a whole number ≥ {least}{limit}, got {value!r}")
     return value
 
 
 def positive(owner: str, name: str, value: object) -> float:
-    """The value, if it is a number above 0."""
+    """Return the value as a float if it is a number above 0, else raise ValueError."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
         raise ValueError(f"{owner}: {name}: expected a number > 0, got {value!r}")
     return float(value)
 
 
-def share(name: str, value: object) -> float:
-    """The value, if it is a number from 0 up to but without 1."""
+def fraction(name: str, value: object) -> float:
+    """Return the value as a float if it is in [0, 1), else raise ValueError."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 1:
         raise ValueError(f"{name}: expected a number in [0, 1), got {value!r}")
     return float(value)
 
 
 def choices(name: str, options: object) -> None:
-    """Are all fields of a dataclass that are a Literal one of its values?"""
+    """Raise ValueError if a field of a dataclass whose type is a Literal has none of its values."""
     for field, kind in get_type_hints(type(options)).items():
         if get_origin(kind) is Literal and getattr(options, field) not in get_args(kind):
             known = " or ".join(map(repr, get_args(kind)))
@@ -41,7 +41,7 @@ def choices(name: str, options: object) -> None:
 
 
 def states(name: str, value: object, features: int | None = None) -> Tensor:
-    """The value, if it is a floating tensor [..., positions, features]."""
+    """Return the value if it is a floating-point tensor [..., positions, features], else raise."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a tensor, got {type(value).__name__}")
     if value.dim() < 2:
@@ -54,11 +54,11 @@ def states(name: str, value: object, features: int | None = None) -> Tensor:
 
 
 def broadcast(*shapes: tuple[int, ...]) -> torch.Size:
-    """Return what the shapes broadcast to. `torch.broadcast_shapes` imports sympy when first called, for 2 seconds."""
+    """Return what the shapes broadcast to. `torch.broadcast_shapes` imports sympy on its first call: 2 seconds."""
     dims = max(map(len, shapes))
     result = [1] * dims
-    for each in shapes:
-        for dim, size in enumerate(each, dims - len(each)):
+    for sizes in shapes:
+        for dim, size in enumerate(sizes, dims - len(sizes)):
             if size != 1 and result[dim] not in (1, size):
                 raise ValueError(f"{', '.join(map(shape, shapes))}: they do not broadcast")
             result[dim] = size if size != 1 else result[dim]
@@ -66,19 +66,19 @@ def broadcast(*shapes: tuple[int, ...]) -> torch.Size:
 
 
 def common_leading(**given: Tensor) -> torch.Size:
-    """What the leading dims of states [..., N, D] broadcast to."""
+    """Return what the leading dims of states [..., N, D] broadcast to."""
     first, *others = (x.shape[:-2] for x in given.values())
-    if all(other == first for other in others):  # as it mostly is: torch takes its time to find out
+    if all(other == first for other in others):  # the usual case, without the cost of broadcasting
         return first
     try:
         return broadcast(first, *others)
     except ValueError:
-        found = " and ".join(shape(x.shape[:-2]) for x in given.values())
-        raise ValueError(f"{', '.join(given)}: expected leading dims that broadcast, got {found}") from None
+        got = " and ".join(shape(x.shape[:-2]) for x in given.values())
+        raise ValueError(f"{', '.join(given)}: expected leading dims that broadcast, got {got}") from None
 
 
 def pairs(name: str, given: object, expected: tuple[int, ...], floating: bool) -> Tensor:
-    """A bias (floating) or mask (bool) that broadcasts to [..., T, S], with at least two dims."""
+    """Return a bias (floating) or mask (bool) that broadcasts to [..., T, S], with at least two dims, else raise."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name}: expected a tensor, got {type(given).__name__}")
     if floating and not given.dtype.is_floating_point:
@@ -96,7 +96,7 @@ def pairs(name: str, given: object, expected: tuple[int, ...], floating: bool) -
 
 
 def energies(title: str, given: object, expected: tuple[int, ...]) -> Tensor:
-    """The energies of a score, if they are floating-point numbers [..., T, S]."""
+    """Return the energies of a score if they are a floating-point tensor [..., T, S], else raise."""
     if not isinstance(given, Tensor):
         raise TypeError(f"score: {title}.energies: expected a tensor [..., T, S], got {type(given).__name__}")
     if not given.dtype.is_floating_point:
@@ -105,12 +105,12 @@ def energies(title: str, given: object, expected: tuple[int, ...]) -> Tensor:
         return given
     leading, pairs = given.shape[:-2], given.shape[-2:]
     fits = pairs == expected[-2:] and len(leading) <= len(expected) - 2
-    behind = expected[len(expected) - 2 - len(leading) : -2] if fits else ()
-    if not fits or any(size not in (1, wanted) for size, wanted in zip(leading, behind, strict=True)):
+    aligned = expected[len(expected) - 2 - len(leading) : -2] if fits else ()
+    if not fits or any(size not in (1, wanted) for size, wanted in zip(leading, aligned, strict=True)):
         raise ValueError(f"score: {title}.energies: expected {shape(expected)} ([..., T, S]), got {shape(given)}")
     return given
 
 
 def shape(given: Tensor | tuple[int, ...]) -> str:
-    """A shape as it is written."""
+    """Format a shape for messages."""
     return str(list(given.shape if isinstance(given, Tensor) else given))

@@ -1,4 +1,4 @@
-"""Co-attention: two sequences look at each other, by one set of energies (Lu et al. 2016, Xiong et al. 2017)."""
+"""Co-attention: two sequences attend to each other with one matrix of energies (Lu et al. 2016, Xiong et al. 2017)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.core import checks
 from regard.core import request as requests
 from regard.core.attention import read_normalizer, read_score
 from regard.core.normalizers import Normalizer, Softmax
-from regard.core.observe import lean_energies
+from regard.core.observe import memory_efficient_energies
 from regard.core.patterns import Full
 from regard.core.reference import weights_of
 from regard.core.request import Lengths, Request
@@ -21,12 +21,12 @@ from regard.core.scores import Score
 
 
 class CoResult(NamedTuple):
-    """Both directions."""
+    """The results of both directions."""
 
     a: Result
-    """what a saw in b: context [..., T, Db], weights [..., T, S]"""
+    """a attends to b: context [..., T, Db], weights [..., T, S]"""
     b: Result
-    """what b saw in a: context [..., S, Da], weights [..., S, T]"""
+    """b attends to a: context [..., S, Da], weights [..., S, T]"""
 
 
 def coattend(
@@ -41,13 +41,13 @@ def coattend(
     allowed: Tensor | None = None,
     generator: torch.Generator | None = None,
 ) -> CoResult:
-    """a [..., T, Da] and b [..., S, Db] look at each other.
+    """Let a [..., T, Da] and b [..., S, Db] attend to each other.
 
         energies = score(a, b) + bias             [..., T, S]
-        a looks at b: normalizer over S;          b looks at a: normalizer over T
+        a attends to b: normalizer over S;        b attends to a: normalizer over T
 
-    Padding (beyond `lengths_a`, `lengths_b`) neither looks nor is looked at: its context is 0. `allowed` and `bias` are
-    as in `attention`, for the pairs (a, b).
+    Padding (beyond `lengths_a`, `lengths_b`) neither attends nor is attended to: its context is 0. `allowed` and `bias`
+    are as in `attention`, for the pairs (a, b).
     """
     checks.states("a", a)
     checks.states("b", b)
@@ -55,25 +55,25 @@ def coattend(
     pairs = (*leading, a.shape[-2], b.shape[-2])
     bias = None if bias is None else checks.pairs("bias", bias, pairs, floating=True)
     allowed = None if allowed is None else checks.pairs("allowed", allowed, pairs, floating=False)
-    seen_a, seen_b = _seen("lengths_a", lengths_a, a, leading), _seen("lengths_b", lengths_b, b, leading)
-    for seen, side in ((seen_a, -1), (seen_b, -2)):
-        if seen is not None:
-            allowed = seen.unsqueeze(side) if allowed is None else allowed & seen.unsqueeze(side)
-    if allowed is not None:  # 0 in what looks at nothing and is looked at by nothing, whatever it held
+    real_a, real_b = _real("lengths_a", lengths_a, a, leading), _real("lengths_b", lengths_b, b, leading)
+    for real, dim in ((real_a, -1), (real_b, -2)):
+        if real is not None:
+            allowed = real.unsqueeze(dim) if allowed is None else allowed & real.unsqueeze(dim)
+    if allowed is not None:  # zero fully masked positions: they may hold NaN
         a = requests.without_padding(a, allowed.any(-1).expand(*allowed.shape[:-2], a.shape[-2]))
         b = requests.without_padding(b, allowed.any(-2).expand(*allowed.shape[:-2], b.shape[-2]))
-    way = read_normalizer(normalizer)
-    forth = requests.read(a, b, b, read_score(score), Full(), way, bias, None, None, 0, 0.0, generator)
-    back = replace(forth, query=b, key=a, value=a, bias=None if bias is None else bias.mT, seed=forth.seed + 1)
-    energies = lean_energies(forth)
+    normalizer = read_normalizer(normalizer)
+    a_to_b = requests.read(a, b, b, read_score(score), Full(), normalizer, bias, None, None, 0, 0.0, generator)
+    b_to_a = replace(a_to_b, query=b, key=a, value=a, bias=None if bias is None else bias.mT, seed=a_to_b.seed + 1)
+    energies = memory_efficient_energies(a_to_b)
     return CoResult(
-        _looked(replace(forth, allowed=allowed), energies),
-        _looked(replace(back, allowed=None if allowed is None else allowed.mT), energies.mT),
+        _attend(replace(a_to_b, allowed=allowed), energies),
+        _attend(replace(b_to_a, allowed=None if allowed is None else allowed.mT), energies.mT),
     )
 
 
-def _seen(name: str, lengths: Lengths | None, states: Tensor, leading: torch.Size) -> Tensor | None:
-    """bool [..., N]: which positions are real."""
+def _real(name: str, lengths: Lengths | None, states: Tensor, leading: torch.Size) -> Tensor | None:
+    """Return bool [..., N], True at real positions, False at padding; None without lengths."""
     if lengths is None:
         return None
     try:
@@ -83,7 +83,8 @@ def _seen(name: str, lengths: Lengths | None, states: Tensor, leading: torch.Siz
     return torch.arange(states.shape[-2], device=states.device) < counts[..., None]
 
 
-def _looked(request: Request, energies: Tensor) -> Result:
+def _attend(request: Request, energies: Tensor) -> Result:
+    """Normalize the energies over the keys and sum the values."""
     weights, chosen, log_probability = weights_of(request, energies)
     context = weights.to(request.value.dtype) @ request.value
     return Result(context, weights=weights, chosen=chosen, log_probability=log_probability)

@@ -1,13 +1,13 @@
-"""Multi-dimensional attention: a weight for each feature of each key, not one for all of them (Shen et al. 2018).
+"""Multi-dimensional attention: a weight for each feature of each key, not one per key (Shen et al. 2018).
 
     energies = V tanh(W q_t + U k_s + b)              [..., T, S, D]
     weights  = softmax over s, for each feature d     [..., T, S, D]
     context  = Σ_s weights_s ⊙ value_s                [..., T, D]
 
-A word may so give its number to one reader and its mood to another. Every feature is a head of its own, of width 1, and
-all heads share W and U: that is how it is computed, by `attention` itself, so that patterns, lengths, masks and
-normalizers mean here what they mean there. The energies are formed for a few queries at a time, and only for the keys
-that these may look at; the backward pass forms them again.
+Different features of a query can so attend to different words. Each feature is treated as a head of width 1, and all
+heads share W and U. The computation is that of `attention`, so patterns, lengths, masks and normalizers mean the same
+as there. The energies are computed for a block of queries at a time, and only for the keys that these may attend to;
+the backward pass recomputes them.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from torch.utils.checkpoint import checkpoint
 
 from regard.core import checks
 from regard.core.attention import attention, read_normalizer, read_pattern
-from regard.core.checks import positive, share, whole_number
+from regard.core.checks import fraction, positive, whole_number
 from regard.core.normalizers import Entmax, Normalizer, Softmax
-from regard.core.patterns import Full, Pattern, PerHead, check_own
+from regard.core.patterns import Full, Pattern, PerHead, check_custom
 from regard.core.request import Lengths, read_lengths
 from regard.core.result import Result
 from regard.core.scores import Score
 from regard.core.spans import length
 
-_NUMBERS = 1 << 22  # of [..., T, S, features] at a time: 16 MiB in float32
+_MAX_ELEMENTS = 1 << 22  # of [..., T, S, features] at a time: 16 MiB in float32
 
 
 class FeatureScore(Score):
-    """How well a query and a key fit, feature by feature: `by_feature` is the definition."""
+    """A score with one energy per feature; `by_feature` defines it."""
 
     features: int
 
     @abstractmethod
     def by_feature(self, query: Tensor, key: Tensor) -> Tensor:
-        """query [..., T, Dq], key [..., S, Dk] → energies [..., T, S, features]"""
+        """Return the energies [..., T, S, features] of query [..., T, Dq] and key [..., S, Dk]."""
 
     @property
     def widest(self) -> int:
-        """Features of the widest thing that is formed for each pair."""
+        """The number of features of the widest tensor that is computed per pair; it limits the block size."""
         return self.features
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        """A feature is a head: query [..., 1, T, Dq], key [..., 1, S, Dk] → [..., features, T, S]"""
+        """Return [..., features, T, S] of query [..., 1, T, Dq] and key [..., 1, S, Dk]: a feature is a head."""
         return self.by_feature(query, key).squeeze(-4).movedim(-1, -3)
 
     @property
@@ -82,7 +82,7 @@ class FeatureAdditive(FeatureScore):
 
 
 class FeatureTanh(FeatureScore):
-    """c · tanh((W q + U k + b) / c): no matrix behind it, and no energy beyond ± c; DiSAN has c = 5."""
+    """c · tanh((W q + U k + b) / c): no output matrix, and energies within ± c; DiSAN has c = 5."""
 
     def __init__(self, query_dim: int, key_dim: int, features: int, clip: float = 5.0) -> None:
         super().__init__()
@@ -115,12 +115,12 @@ def featurewise(
     weights: bool = False,
     generator: torch.Generator | None = None,
 ) -> Result:
-    """Each query gets, for each feature, its own weighted sum of that feature of the values.
+    """Return for each query and feature the weighted sum of that feature of the values.
 
     query [..., T, Dq], key [..., S, Dk], value [..., S, D] → context [..., T, D], weights [..., T, S, D]. All else is
-    as in `attention`; the normalizer is one that weighs: not `Hard`.
+    as in `attention`; the normalizer may not be `Hard`.
     """
-    score, fixed, weighing = _rules(score, pattern, normalizer)
+    score, fixed, entmax = _checked(score, pattern, normalizer)
     checks.states("query", query)
     checks.states("key", key)
     checks.states("value", value, score.features)
@@ -131,22 +131,22 @@ def featurewise(
     if allowed is not None:
         allowed = checks.pairs("allowed", allowed, pairs, floating=False)
     whole_number("featurewise", "position", position)
-    check_own(fixed, pairs[-2], pairs[-1], position, query.device)
-    seed = int(torch.randint(1 << 31, (), generator=generator)) if share("dropout", dropout) > 0 else 0
+    check_custom(fixed, pairs[-2], pairs[-1], position, query.device)
+    seed = int(torch.randint(1 << 31, (), generator=generator)) if fraction("dropout", dropout) > 0 else 0
     # A feature is a head of width 1.
     states = query[..., None, :, :], key[..., None, :, :], value.mT[..., None]
-    found = []
+    blocks = []
     for start, stop in _blocks(pairs, score.widest, fixed, position):
-        kept, mask = _seen(fixed, lengths, allowed, (start, stop), pairs, position, query.device)
-        work = states[0][..., start:stop, :], *states[1:], kept, mask, score, weighing, dropout, seed + start, weights
-        # Of one block among many, what was formed is dropped, and formed again in the backward pass.
-        alone = stop - start == pairs[-2] or not torch.is_grad_enabled()
-        found.append(_attend(*work) if alone else checkpoint(_attend, *work, use_reentrant=False))
-    return _joined(found, pairs)
+        visible, mask = _block_mask(fixed, lengths, allowed, (start, stop), pairs, position, query.device)
+        work = states[0][..., start:stop, :], *states[1:], visible, mask, score, entmax, dropout, seed + start, weights
+        # With several blocks, activations are recomputed in the backward pass (gradient checkpointing).
+        save_all = stop - start == pairs[-2] or not torch.is_grad_enabled()
+        blocks.append(_attend(*work) if save_all else checkpoint(_attend, *work, use_reentrant=False))
+    return _concatenate(blocks, pairs)
 
 
 class Featurewise(nn.Module):
-    """`featurewise` as a module: it owns the score. Self-attention if only a query is given."""
+    """`featurewise` as a module that owns the score. It is self-attention if only a query is given."""
 
     def __init__(
         self,
@@ -156,8 +156,8 @@ class Featurewise(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.score, self.pattern, self.normalizer = _rules(score, pattern, normalizer)
-        self.dropout = share("dropout", dropout)
+        self.score, self.pattern, self.normalizer = _checked(score, pattern, normalizer)
+        self.dropout = fraction("dropout", dropout)
 
     def forward(
         self,
@@ -171,7 +171,7 @@ class Featurewise(nn.Module):
         weights: bool = False,
         generator: torch.Generator | None = None,
     ) -> Result:
-        """As `featurewise`; `key` is `query`, and `value` is `key`, if not given."""
+        """Compute `featurewise` with the module's parts; `key` defaults to `query`, and `value` to `key`."""
         key = query if key is None else key
         return featurewise(
             query,
@@ -190,12 +190,12 @@ class Featurewise(nn.Module):
 
 
 class FeaturePool(nn.Module):
-    """A sentence as one vector, in which each feature comes from the words that matter for it.
+    """Pooling of a sentence into one vector, with weights over the words for each feature.
 
         weights = softmax over s of V tanh(W u + U x_s + b), with a learned query u      [..., S, D]
         context = Σ_s weights_s ⊙ x_s                                                    [..., D]
 
-    It is the "source2token" attention of Shen et al. 2018, in which W u + b is the bias.
+    This is the "source2token" attention of Shen et al. 2018, in which W u + b is the bias.
     """
 
     def __init__(
@@ -211,31 +211,32 @@ class FeaturePool(nn.Module):
     def forward(
         self, states: Tensor, *, lengths: Lengths | None = None, allowed: Tensor | None = None, weights: bool = False
     ) -> Result:
-        """states [..., S, dim] → context [..., dim], weights [..., S, dim]; `allowed` broadcasts to [..., S]."""
+        """Pool states [..., S, dim] to context [..., dim], weights [..., S, dim]; `allowed` broadcasts to [..., S]."""
         checks.states("states", states, self.query.shape[-1])
         if isinstance(allowed, Tensor) and allowed.dim():
             allowed = allowed[..., None, :]
-        seen = self.attend(self.query.to(states.dtype), states, lengths=lengths, allowed=allowed, weights=weights)
-        return Result(seen.context.squeeze(-2), None if seen.weights is None else seen.weights.squeeze(-3))
+        result = self.attend(self.query.to(states.dtype), states, lengths=lengths, allowed=allowed, weights=weights)
+        return Result(result.context.squeeze(-2), None if result.weights is None else result.weights.squeeze(-3))
 
 
-def _rules(
+def _checked(
     score: FeatureScore, pattern: Pattern | str, normalizer: Normalizer | str
 ) -> tuple[FeatureScore, Pattern, Entmax]:
-    fixed, weighing = read_pattern(pattern), read_normalizer(normalizer)
+    """Return score, pattern and normalizer, checked and read from their text."""
+    fixed, entmax = read_pattern(pattern), read_normalizer(normalizer)
     if not isinstance(score, FeatureScore):
         raise TypeError(f"score: expected a FeatureScore, got {score!r}")
     if not isinstance(fixed, Pattern) or isinstance(fixed, PerHead):
         raise ValueError(f"pattern: expected one that all features share, got {fixed}")
-    if not isinstance(weighing, Entmax):
-        raise ValueError(f"normalizer: expected one that weighs all keys, got {weighing}")
-    return score, fixed, weighing
+    if not isinstance(entmax, Entmax):
+        raise ValueError(f"normalizer: expected one that weighs all keys, got {entmax}")
+    return score, fixed, entmax
 
 
 def _blocks(pairs: tuple[int, ...], features: int, pattern: Pattern, position: int) -> list[tuple[int, int]]:
-    """Queries (start, stop) whose energies are formed together: as many as their keys, in mid-text, leave room for."""
+    """Return blocks of queries (start, stop) whose energies fit into memory, judged by a block in mid-text."""
     *leading, queries, keys = pairs
-    room = _NUMBERS // max(1, math.prod(leading) * features)
+    room = _MAX_ELEMENTS // max(1, math.prod(leading) * features)
     middle = position + queries // 2
     rows = max(1, room // max(1, keys))
     while rows < queries and 2 * rows * length(pattern.spans(middle, middle + 2 * rows, keys)) <= room:
@@ -243,7 +244,7 @@ def _blocks(pairs: tuple[int, ...], features: int, pattern: Pattern, position: i
     return [(start, min(start + rows, queries)) for start in range(0, queries, rows)]
 
 
-def _seen(
+def _block_mask(
     pattern: Pattern,
     lengths: Tensor | None,
     allowed: Tensor | None,
@@ -252,23 +253,23 @@ def _seen(
     position: int,
     device: torch.device,
 ) -> tuple[Tensor, Tensor]:
-    """(the keys that some query of the block may look at [K], which of them each may: bool, broadcasts [..., t, K])."""
+    """Return the keys [K] that some query of the block may attend to, and the mask: bool, broadcasts to [..., t, K]."""
     start, stop = position + block[0], position + block[1]
     spans = pattern.spans(start, stop, pairs[-1])
-    kept = torch.cat([torch.arange(*span, device=device) for span in spans] or [torch.arange(0, device=device)])
-    mask = pattern.allows(torch.arange(start, stop, device=device)[:, None], kept, pairs[-1])
+    visible = torch.cat([torch.arange(*span, device=device) for span in spans] or [torch.arange(0, device=device)])
+    mask = pattern.allows(torch.arange(start, stop, device=device)[:, None], visible, pairs[-1])
     if lengths is not None:
-        mask = mask & (kept < lengths)
+        mask = mask & (visible < lengths)
     if allowed is not None:
-        mask = mask & allowed.expand(*allowed.shape[:-2], *pairs[-2:])[..., block[0] : block[1], :][..., kept]
-    return kept, mask
+        mask = mask & allowed.expand(*allowed.shape[:-2], *pairs[-2:])[..., block[0] : block[1], :][..., visible]
+    return visible, mask
 
 
 def _attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    kept: Tensor,
+    visible: Tensor,
     mask: Tensor,
     score: FeatureScore,
     normalizer: Entmax,
@@ -276,12 +277,12 @@ def _attend(
     seed: int,
     weights: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
-    """(context [..., features, t, 1], weights [..., features, t, K] if asked for, kept [K]) of one block."""
-    whole = len(kept) == key.shape[-2]
-    out = attention(
+    """Return (context [..., features, t, 1], weights [..., features, t, K] or None, visible [K]) of one block."""
+    all_keys = len(visible) == key.shape[-2]
+    result = attention(
         query,
-        key if whole else key[..., kept, :],
-        value if whole else value[..., kept, :],
+        key if all_keys else key[..., visible, :],
+        value if all_keys else value[..., visible, :],
         score=score,
         normalizer=normalizer,
         allowed=mask.unsqueeze(-3),
@@ -289,11 +290,11 @@ def _attend(
         weights=weights,
         generator=torch.Generator().manual_seed(seed) if dropout > 0 else None,
     )
-    return out.context, out.weights, kept
+    return result.context, result.weights, visible
 
 
-def _joined(blocks: list[tuple[Tensor, Tensor | None, Tensor]], pairs: tuple[int, ...]) -> Result:
-    """Features last again."""
+def _concatenate(blocks: list[tuple[Tensor, Tensor | None, Tensor]], pairs: tuple[int, ...]) -> Result:
+    """Concatenate the blocks, with the features moved back to the last dim."""
     context = torch.cat([context.squeeze(-1).mT for context, _, _ in blocks], -2)
-    seen = [x.new_zeros(*x.shape[:-1], pairs[-1]).index_copy(-1, at, x) for _, x, at in blocks if x is not None]
-    return Result(context, torch.cat(seen, -2).movedim(-3, -1) if seen else None)
+    weights = [x.new_zeros(*x.shape[:-1], pairs[-1]).index_copy(-1, at, x) for _, x, at in blocks if x is not None]
+    return Result(context, torch.cat(weights, -2).movedim(-3, -1) if weights else None)

@@ -1,12 +1,12 @@
-"""Patterns over a picture: an h × w grid of cells, laid out row by row.
+"""Patterns over an image: an h × w grid of cells, flattened row by row.
 
-Cell (r, c) stands at position first + r·w + c. What stands before `first` and behind the last cell, such as a class
-token, is no part of the grid: there a grid pattern allows nothing, and `Global` does what is wanted:
+Cell (r, c) is at position first + r·w + c. Positions before `first` and after the last cell, such as a class token, are
+not part of the grid: a grid pattern allows nothing there, but `Global` can be added:
 
     grid = Grid(14, 14, first=1)
-    grid.window(2) | Global([0])        # each patch looks around itself and at the class token, which looks at all
+    grid.window(2) | Global([0])        # each patch attends to its neighbours and the class token, which attends to all
 
-A row is a run of positions, a column is a stride of w: kernels take the one as tiles and the other in residue classes.
+A row is a run of positions, a column has stride w: kernels compute rows in tiles and columns in residue classes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from regard.core.spans import Spans
 
 @dataclass(frozen=True)
 class Grid:
-    """h × w cells, row by row, the first of them at position `first`. Its methods make the patterns."""
+    """A grid of h × w cells, row by row, the first of them at position `first`. Its methods return patterns."""
 
     height: int
     width: int
@@ -38,34 +38,34 @@ class Grid:
 
     @property
     def end(self) -> int:
-        """The position behind the last cell."""
+        """The position after the last cell."""
         return self.first + self.height * self.width
 
     def window(self, rows: int | None, columns: int | str | None = "same") -> Pattern:
-        """At most `rows` rows up or down and `columns` columns aside; `window(n)` is a square, None leaves it open."""
+        """Return a window of ± `rows` rows and ± `columns` columns; `window(n)` is a square, None is no bound."""
         return GridWindow(self, rows, rows if columns == "same" else columns)  # type: ignore[arg-type]
 
     def row(self) -> Pattern:
-        """The same row."""
+        """Return the pattern of cells in the same row."""
         return GridWindow(self, 0, None)
 
     def column(self) -> Pattern:
-        """The same column."""
+        """Return the pattern of cells in the same column."""
         return GridWindow(self, None, 0)
 
     def axial(self) -> Pattern:
-        """The same row or the same column (Ho et al. 2019, Huang et al. 2019)."""
+        """Return the pattern of cells in the same row or column (Ho et al. 2019, Huang et al. 2019)."""
         return self.row() | self.column()
 
     def around(self, pattern: Pattern, row: int, column: int) -> str:
-        """What the cell (row, column) may look at, as text in the shape of the grid; the cell itself is ◆."""
+        """Draw what the cell (row, column) may attend to, as text in the shape of the grid; the cell itself is ◆."""
         if not (0 <= row < self.height and 0 <= column < self.width):
             raise ValueError(f"Grid: expected a cell of {self.height} × {self.width}, got ({row}, {column})")
         at = row * self.width + column
-        seen = pattern.mask(1, self.end, self.first + at)
-        if seen.dim() > 2:
+        mask = pattern.mask(1, self.end, self.first + at)
+        if mask.dim() > 2:
             raise ValueError(f"Grid: pattern: expected one for all heads, got {pattern}")
-        marks = ["■" if allowed else "·" for allowed in seen[0, self.first :].tolist()]
+        marks = ["■" if allowed else "·" for allowed in mask[0, self.first :].tolist()]
         marks[at] = "◆"
         return "\n".join(" ".join(marks[r * self.width : (r + 1) * self.width]) for r in range(self.height))
 
@@ -103,14 +103,14 @@ class GridWindow(Pattern):
         if first >= last:
             return ()
         (top, left), (bottom, right) = self._cell(first), self._cell(last - 1)
-        seen: list[tuple[int, int]] = []
-        for row in range(max(0, top - self._down), min(grid.height, bottom + self._down + 1)):
-            # Of the queries' rows, those near enough; only the first and the last may be parts of a row.
-            upper, lower = max(top, row - self._down), min(bottom, row + self._down)
+        visible: list[tuple[int, int]] = []
+        for row in range(max(0, top - self._row_reach), min(grid.height, bottom + self._row_reach + 1)):
+            # The queries' rows that reach this row; only the first and the last of all may be incomplete.
+            upper, lower = max(top, row - self._row_reach), min(bottom, row + self._row_reach)
             lowest = left if upper == lower == top else 0
             highest = right if upper == lower == bottom else grid.width - 1
-            seen.append(self._run(row, lowest - self._aside, highest + self._aside))
-        return runs.clip(runs.union(seen), size)
+            visible.append(self._span(row, lowest - self._column_reach, highest + self._column_reach))
+        return runs.clip(runs.union(visible), size)
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         grid = self.grid
@@ -119,11 +119,11 @@ class GridWindow(Pattern):
         (top, left), (bottom, right) = self._cell(first), self._cell(last - 1)
         if bottom > top:
             left, right = 0, grid.width - 1
-        lowest, highest = max(0, right - self._aside), min(grid.width - 1, left + self._aside)
+        lowest, highest = max(0, right - self._column_reach), min(grid.width - 1, left + self._column_reach)
         if lowest > highest:
             return ()
-        rows = range(max(0, bottom - self._down), min(grid.height, top + self._down + 1))
-        return runs.clip(runs.union(self._run(row, lowest, highest) for row in rows), size)
+        rows = range(max(0, bottom - self._row_reach), min(grid.height, top + self._row_reach + 1))
+        return runs.clip(runs.union(self._span(row, lowest, highest) for row in rows), size)
 
     @property
     def step(self) -> int:
@@ -137,18 +137,21 @@ class GridWindow(Pattern):
         return inside if self.rows is None else inside & Window(self.rows * self.grid.width)
 
     @property
-    def _down(self) -> int:
+    def _row_reach(self) -> int:
+        """How many rows up or down are allowed."""
         return self.grid.height if self.rows is None else self.rows
 
     @property
-    def _aside(self) -> int:
+    def _column_reach(self) -> int:
+        """How many columns left or right are allowed."""
         return self.grid.width if self.columns is None else self.columns
 
     def _cell(self, position: int) -> tuple[int, int]:
+        """Return (row, column) of a position."""
         return divmod(position - self.grid.first, self.grid.width)
 
-    def _run(self, row: int, lowest: int, highest: int) -> tuple[int, int]:
-        """The positions of columns lowest … highest of a row."""
+    def _span(self, row: int, lowest: int, highest: int) -> tuple[int, int]:
+        """Return the span of columns lowest … highest of a row."""
         start = self.grid.first + row * self.grid.width
         return start + max(0, lowest), start + min(self.grid.width - 1, highest) + 1
 
@@ -163,20 +166,20 @@ class GridWindow(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Inside(Pattern):
-    """first ≤ i, j < end: what a column of a grid is inside its residue class."""
+    """first ≤ i, j < end: what remains of a grid's column within its residue class."""
 
     first: int
     end: int
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        return Full().allows(i, j, size) & self._holds(i) & self._holds(j)
+        return Full().allows(i, j, size) & self._contains(i) & self._contains(j)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        touched = first < self.end and last > self.first
-        return runs.clip([(self.first, self.end)], size) if touched else ()
+        overlaps = first < self.end and last > self.first
+        return runs.clip([(self.first, self.end)], size) if overlaps else ()
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         return self.spans(first, last, size) if self.first <= first and last <= self.end else ()
 
-    def _holds(self, positions: Tensor) -> Tensor:
+    def _contains(self, positions: Tensor) -> Tensor:
         return torch.logical_and(positions >= self.first, positions < self.end)

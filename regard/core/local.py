@@ -1,4 +1,4 @@
-"""Luong's local attention (Luong, Pham and Manning 2015): look near one place in the source."""
+"""Luong's local attention (Luong, Pham and Manning 2015): attend near one position of the source."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch import Tensor, nn
 
 from regard.core.checks import whole_number
 from regard.core.patterns import Full, Pattern, PerHead, Window
-from regard.core.scores import wide
+from regard.core.scores import at_least_float32
 from regard.runtime.autocast import without_autocast
 
 
-def LocalMonotonic(reach: int) -> Window:  # a function, but read like the pattern that it makes
-    """Local-m: source and target run roughly alike. `Window(reach)`, read at `position=t`."""
+def LocalMonotonic(reach: int) -> Window:  # a function, named like the pattern that it returns
+    """Return the pattern of local-m, for roughly monotonic alignment: `Window(reach)`, read at `position=t`."""
     return Window(reach)
 
 
 class Focus(NamedTuple):
-    """Where queries look, when that is computed from them."""
+    """Where queries attend, if that is computed from them."""
 
     near: Tensor
     """bool [..., T, S]: |j − p| ≤ D"""
@@ -28,12 +28,12 @@ class Focus(NamedTuple):
 
 
 class LocalPredictive(nn.Module):
-    """Local-p: the query itself says where to look.
+    """Local-p: the position to attend to is predicted from the query.
 
         p = length · σ(vᵀ tanh(W q))          mask |j − p| ≤ D,   gain exp(−(j − p)² / (2 (D/2)²))
 
-    Given as `pattern`. The gain multiplies the weights after normalizing, as in the paper, so they no longer sum to 1,
-    and p is trained through it. Combines with patterns by `&` only: a query looks near p and where they allow.
+    It is passed as `pattern`. The gain multiplies the weights after normalizing, as in the paper, so they no longer sum
+    to 1; p is trained through it. It combines with patterns by `&` only: a query attends near p and where they allow.
     """
 
     def __init__(self, query_dim: int, reach: int, hidden: int | None = None, within: Pattern | None = None) -> None:
@@ -63,8 +63,8 @@ class LocalPredictive(nn.Module):
     __ror__ = __or__
 
     def focus(self, query: Tensor, real_keys: Tensor, keys: int) -> Focus:
-        """query [..., T, Dq]; real_keys: how many keys are real, broadcasts to [..., T, 1]."""
-        query = wide(query)  # in half precision a place in a long text would be off by several keys
+        """Return the focus of query [..., T, Dq]; real_keys, how many keys are real, broadcasts to [..., T, 1]."""
+        query = at_least_float32(query)  # in half precision a position in a long text would be off by several keys
         with without_autocast(query.device):
             hidden = torch.tanh(query @ self.inner.weight.to(query.dtype).mT)
             centre = real_keys * torch.sigmoid(hidden @ self.outer.weight.to(query.dtype).mT)  # [..., T, 1]
@@ -77,6 +77,6 @@ class LocalPredictive(nn.Module):
 
 
 def heads_of(pattern: Pattern | LocalPredictive) -> int | None:
-    """How many heads the pattern is made for; None: any number."""
+    """Return how many heads the pattern is made for; None: any number."""
     inner = pattern.within if isinstance(pattern, LocalPredictive) else pattern
     return len(inner.patterns) if isinstance(inner, PerHead) else None

@@ -1,4 +1,4 @@
-"""A memory: keys projected once and kept with their values, to be read step by step."""
+"""A KV cache: keys that are projected once and cached with their values, to be read step by step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regard.core.patterns import Causal, Full, Pattern
 from regard.core.plan import choose
 from regard.core.request import Lengths
 from regard.core.result import Result
-from regard.core.scores import Additive, Score, wide
+from regard.core.scores import Additive, Score, at_least_float32
 from regard.runtime.autocast import autocast_dtype
 from regard.runtime.transforms import transform_of
 
@@ -28,7 +28,7 @@ Mode = tuple[bool, bool, torch.dtype | None]
 
 
 class AttentionModule(Protocol):
-    """What a memory is read by: an `Attention`."""
+    """The attention that a memory is read with: an `Attention`."""
 
     @property
     def score(self) -> Score: ...
@@ -41,7 +41,7 @@ class AttentionModule(Protocol):
 
 
 class Prepared(NamedTuple):
-    """A memory's tensors as single reads take them, in one mode."""
+    """A memory's tensors for reads without a plan, in one mode."""
 
     key: Tensor
     """k' [..., S, D], in float32 or better"""
@@ -55,33 +55,33 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """What an `Attention` can look at. Never changed: `select`, `repeat` and `append` give a new one."""
+    """The keys and values of an `Attention`. It is immutable: `select`, `repeat` and `append` return a new one."""
 
     owner: AttentionModule
     key: Tensor
-    """k' [..., S, D]: the score's side of the keys, finite at padding"""
+    """k' [..., S, D]: the keys after the score's projection, finite at padding"""
     value: Tensor
     """[..., S, Dv], finite at padding"""
     lengths: Tensor | None
     """int64, broadcasts to the leading dims; None: all keys are real"""
     change: Callable[[Tensor], Tensor] | None = None
-    """what becomes of the weights [..., T, S] of every read before they count; None: nothing"""
+    """applied to the weights [..., T, S] of every read before the values are summed; None: nothing"""
     _by_mode: dict[Mode, Prepared] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """a cache for single reads; never shared between modes, because autograd records nothing in some of them"""
+    """a cache for reads without a plan; one entry per mode, because autograd records nothing in some of them"""
 
     @classmethod
     def of(cls, owner: AttentionModule, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
-        """Padding is zeroed before the projection, so that whatever it held reaches no parameter's gradient."""
+        """Project keys and cache them. Padding is zeroed before, so that it reaches no parameter's gradient."""
         checks.states("key", key, owner.score.expects()[1])
         key, value, counts = zero_padding(key, value, lengths)
         leading = checks.common_leading(key=key, value=value)
         key, value = (x.expand(*leading, *x.shape[-2:]) for x in (key, value))
-        return cls.ready(owner, key, value, counts)
+        return cls.from_checked(owner, key, value, counts)
 
     @classmethod
-    def ready(cls, owner: AttentionModule, key: Tensor, value: Tensor, counts: Tensor | None) -> Memory:
-        """Of keys and values whose padding is finite, and which share their leading dims."""
-        side = owner.score.key_side(key) if owner.score.lean else key
+    def from_checked(cls, owner: AttentionModule, key: Tensor, value: Tensor, counts: Tensor | None) -> Memory:
+        """Project and cache keys and values whose padding is finite, and which share their leading dims."""
+        side = owner.score.key_side(key) if owner.score.has_terms else key
         return cls(owner, side, value, counts)
 
     def read(
@@ -96,10 +96,10 @@ class Memory:
         lse: bool = False,
         generator: torch.Generator | None = None,
     ) -> Result:
-        """query [..., T, Dq], the first of them at `position`: as `attention` over the remembered keys."""
+        """Compute `attention` of query [..., T, Dq], the first at `position`, over the cached keys."""
         if self.change is not None:
             options = {"position": position, "bias": bias, "allowed": allowed, "generator": generator}
-            return self._changed(query, options)
+            return self._read_changed(query, options)
         checks.states("query", query)
         if query.dim() < self.key.dim():
             leading = checks.shape(self.key.shape[:-2])
@@ -107,8 +107,8 @@ class Memory:
         normalizer = self.owner.active_normalizer
         check_extras(top, lse, normalizer)
         bare = bias is None and allowed is None and top is None and not lse
-        if bare and query.shape[-2] <= self._few and self._plain(position):
-            return self._single(query, normalizer, weights)
+        if bare and query.shape[-2] <= self._max_unplanned and self._needs_no_plan(position):
+            return self._read_unplanned(query, normalizer, weights)
         request = requests.read(
             query,
             self.key,
@@ -127,49 +127,50 @@ class Memory:
         return answer(choose(request), weights, top, lse)
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> Memory:
-        """The same memory, in which every read has its weights changed: what if a model looked elsewhere?"""
+        """Return the same memory with a function that changes the weights of every read, for interventions."""
         return replace(self, change=change)
 
-    def _changed(self, query: Tensor, options: dict[str, Any]) -> Result:
+    def _read_changed(self, query: Tensor, options: dict[str, Any]) -> Result:
+        """Read with the weights changed by `change`."""
         assert self.change is not None
-        found = replace(self, change=None).read(query, weights=True, **options)
-        assert found.weights is not None
-        weights = self.change(found.weights)
-        return Result((weights.to(self.value.dtype) @ self.value).to(found.context.dtype), weights=weights)
+        unchanged = replace(self, change=None).read(query, weights=True, **options)
+        assert unchanged.weights is not None
+        weights = self.change(unchanged.weights)
+        return Result((weights.to(self.value.dtype) @ self.value).to(unchanged.context.dtype), weights=weights)
 
     @property
-    def _few(self) -> int:
-        """How many queries a row are so few that they need no plan; in search, those of all hypotheses."""
+    def _max_unplanned(self) -> int:
+        """The largest number of queries per row that are read without a plan; in beam search, of all hypotheses."""
         return 1 if torch.is_grad_enabled() else single.FEW
 
-    def _plain(self, position: int) -> bool:
-        """Is everything there to be seen? The last position has nothing ahead of it."""
+    def _needs_no_plan(self, position: int) -> bool:
+        """Return whether `single.read` supports a read at `position`; at the last one, `Causal` masks nothing."""
         owner = self.owner
         full = owner.pattern == Full() or (owner.pattern == Causal() and position >= self.keys - 1)
         return single.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
 
     @property
     def reads_alike(self) -> bool:
-        """Is every read by one query a row a plain one, wherever the query stands?"""
-        return self.change is None and self.owner.pattern == Full() and self._plain(0)
+        """Whether every read with one query per row needs no plan, at any position."""
+        return self.change is None and self.owner.pattern == Full() and self._needs_no_plan(0)
 
-    def _single(self, query: Tensor, normalizer: Normalizer, weights: bool) -> Result:
-        """A read by one query a row, or a few, without a plan."""
-        wanted = self.owner.score.expects()[0] or self.key.shape[-1]
-        if query.shape[-1] != wanted:
+    def _read_unplanned(self, query: Tensor, normalizer: Normalizer, weights: bool) -> Result:
+        """Read with one or a few queries per row, without a plan."""
+        features = self.owner.score.expects()[0] or self.key.shape[-1]
+        if query.shape[-1] != features:
             raise ValueError(
-                f"query: expected {wanted} features for {self.owner.score.title}, got {checks.shape(query)}"
+                f"query: expected {features} features for {self.owner.score.title}, got {checks.shape(query)}"
             )
         checks.common_leading(query=query, key=self.key)
         query = requests.as_autocast(query)
-        ready = self._prepared()
-        found = single.read(query, ready.key, ready.value, self.owner.score, normalizer, ready.padding, ready.additive)
-        return found if weights else replace(found, weights=None)
+        key, value, padding, additive = self._prepared()
+        result = single.read(query, key, value, self.owner.score, normalizer, padding, additive)
+        return result if weights else replace(result, weights=None)
 
     def _prepared(self) -> Prepared:
-        """Return what all single reads in the current mode share; it is computed by the first of them.
+        """Return what all reads without a plan share in the current mode; the first of them computes it.
 
-        Under a transform of torch nothing is cached: its tensors have no meaning outside of it.
+        Nothing is cached under a torch.func transform: its tensors have no meaning outside of it.
         """
         if transform_of(self.key) is not None:
             return self._prepare(for_many_reads=False)
@@ -180,37 +181,38 @@ class Memory:
         return prepared
 
     def _prepare(self, for_many_reads: bool) -> Prepared:
-        key, score = wide(requests.as_autocast(self.key)), self.owner.score
+        """Compute what reads without a plan share."""
+        key, score = at_least_float32(requests.as_autocast(self.key)), self.owner.score
         padding = additive = None
         if self.lengths is not None:
             padding = (torch.arange(self.keys, device=key.device) >= self.lengths[..., None])[..., None, :]
-        # A GPU is left to its own tanh.
+        # On a GPU, tanh is cheap: no exponentials are cached.
         if for_many_reads and isinstance(score, Additive) and score.heads is None and not key.is_cuda:
-            additive = AdditiveReads(key, wide(score.vector), wide(self.value), padding)
+            additive = AdditiveReads(key, at_least_float32(score.vector), at_least_float32(self.value), padding)
         return Prepared(key, requests.as_autocast(self.value), padding, additive)
 
     @property
     def keys(self) -> int:
-        """How many positions there are, padding included."""
+        """The number of positions, padding included."""
         return self.key.shape[-2]
 
     def select(self, rows: Tensor | Sequence[int]) -> Memory:
-        """The given rows of the first leading dim (batch), in the given order: what beam search keeps."""
+        """Return the given rows of the first leading dim (batch), in the given order, as beam search reorders them."""
         index = torch.as_tensor(rows, device=self.key.device)
         return self._map(lambda x: x.index_select(0, index))
 
     def repeat(self, times: int) -> Memory:
-        """Each row of the first leading dim `times` times in a row: a beam for every sentence."""
+        """Return the memory with each row of the first leading dim (batch) repeated `times` times, as for a beam."""
         checks.whole_number("repeat", "times", times, least=1)
         return self._map(lambda x: x.repeat_interleave(times, 0))
 
     def append(self, key: Tensor, value: Tensor | None = None) -> Memory:
-        """With more keys [..., n, Dk] behind those that are there: a cache. Behind the real ones where rows differ."""
+        """Return the memory with keys [..., n, Dk] appended to the real keys of each row."""
         new = Memory.of(self.owner, key, key if value is None else value, None)
-        return self.joined(new)
+        return self.concat(new)
 
-    def joined(self, new: Memory) -> Memory:
-        """This memory with another, all of whose keys are real, behind it."""
+    def concat(self, new: Memory) -> Memory:
+        """Return this memory with another one, all of whose keys are real, appended to it."""
         for name, old, more in (("key", self.key, new.key), ("value", self.value, new.value)):
             if more.shape[:-2] != old.shape[:-2] or more.shape[-1] != old.shape[-1]:
                 wanted = [*old.shape[:-2], "n", old.shape[-1]]
@@ -219,16 +221,17 @@ class Memory:
         key, value = (torch.cat([old, more], dim=-2) for old, more in pairs)
         if self.lengths is None:
             return replace(self, key=key, value=value)
-        index = _closed_up(self.lengths, self.keys, new.keys)[..., None]  # [..., S + n, 1]
+        index = _append_index(self.lengths, self.keys, new.keys)[..., None]  # [..., S + n, 1]
         key, value = (torch.take_along_dim(states, index, dim=-2) for states in (key, value))
         return replace(self, key=key, value=value, lengths=self.lengths + new.keys)
 
-    def widened(self) -> Memory:
-        """The same in float32 or better, in which energies are computed, laid out row by row: once for many reads."""
-        key, value = (wide(requests.as_autocast(states)).contiguous() for states in (self.key, self.value))
+    def upcast(self) -> Memory:
+        """Return the memory in float32 or better, in which energies are computed, and contiguous."""
+        key, value = (at_least_float32(requests.as_autocast(states)).contiguous() for states in (self.key, self.value))
         return replace(self, key=key, value=value)
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Memory:
+        """Return the memory with a function of the batch dim applied to all its tensors."""
         if self.key.dim() < 3:
             raise ValueError(
                 f"memory: expected a leading dim for the rows of a batch, got keys {checks.shape(self.key)}"
@@ -240,7 +243,7 @@ class Memory:
 
 
 def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[Tensor, Tensor, Tensor | None]:
-    """(key, value) with 0 at and beyond `lengths`, and these as int64 that broadcasts to the leading dims."""
+    """Return key and value with 0 at padding, and the lengths as int64 that broadcasts to the leading dims."""
     checks.states("key", key)
     checks.states("value", value)
     if key.shape[-2] != value.shape[-2]:
@@ -254,9 +257,9 @@ def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[T
     return zeroed, zeroed if value is key else requests.without_padding(value, visible), counts
 
 
-def _closed_up(lengths: Tensor, keys: int, new: int) -> Tensor:
-    """Where each slot of a grown row comes from: real old keys, then the new ones, then what is left of the padding."""
+def _append_index(lengths: Tensor, keys: int, new: int) -> Tensor:
+    """Return the source index of each slot of an extended row: real old keys, then the new ones, then the padding."""
     slot = torch.arange(keys + new, device=lengths.device)
-    behind = slot - lengths[..., None]  # ≥ 0: at or behind the first new key
-    from_new = (behind >= 0) & (behind < new)
-    return torch.where(from_new, keys + behind, torch.where(behind >= new, slot - new, slot))
+    offset = slot - lengths[..., None]  # ≥ 0: at or after the first new key
+    from_new = (offset >= 0) & (offset < new)
+    return torch.where(from_new, keys + offset, torch.where(offset >= new, slot - new, slot))

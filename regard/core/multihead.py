@@ -1,4 +1,4 @@
-"""Several attentions side by side, each on its own projection of the states (Vaswani et al. 2017)."""
+"""Multi-head attention: several attentions in parallel, each on its own projections (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from regard.core.patterns import Full, Pattern
 from regard.core.request import Lengths, without_padding
 from regard.core.result import Result
 from regard.core.rotary import rotate
-from regard.core.scores import Additive, Cosine, General, Score, wide
-from regard.runtime.packed_product import Product
+from regard.core.scores import Additive, Cosine, General, Score, at_least_float32
+from regard.runtime.packed_product import PackedProduct
 
 
 class MultiHead(nn.Module):
     """head_h = attention(query W_h, key U_h, value V_h),      context = [head_1; …; head_H] O
 
-    Self-attention if only a query is given. `score` may be any score that fits heads of dim / heads features; as text
+    It is self-attention if only a query is given. `score` may be any score for dim / heads features per head; as text
     also "general", "additive" (parameters per head) and "cosine" (a learned τ per head). `pattern` may be a pattern
     per head. `kv_heads` < heads: several query heads share a key and value head (grouped-query attention). `rotary`:
-    queries and keys are turned by their positions; key j stands at j.
+    queries and keys get rotary position embeddings (RoPE); key j is at position j.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class MultiHead(nn.Module):
         self.value = nn.Linear(value_dim, kv_heads * width, bias=bias)
         self.output = nn.Linear(dim, dim, bias=bias)
         self.attention = Attention(_score(score, width, heads), pattern, normalizer, dropout)
-        planned = heads_of(self.attention.pattern)
-        if planned not in (None, heads):
-            raise ValueError(f"pattern: expected one for each of {heads} heads, got {planned}")
+        pattern_heads = heads_of(self.attention.pattern)
+        if pattern_heads not in (None, heads):
+            raise ValueError(f"pattern: expected one for each of {heads} heads, got {pattern_heads}")
 
     def forward(
         self,
@@ -86,9 +86,9 @@ class MultiHead(nn.Module):
         lse: bool = False,
         generator: torch.Generator | None = None,
     ) -> Result:
-        """query [..., T, dim] → context [..., T, dim]; weights [..., heads, T, S], and so for top and lse.
+        """Attend with query [..., T, dim]; return context [..., T, dim], weights [..., heads, T, S], top, lse.
 
-        `key` is `query`, and `value` is `key`, if not given. `bias` and `allowed` broadcast to [..., heads, T, S].
+        `key` defaults to `query`, and `value` to `key`. `bias` and `allowed` broadcast to [..., heads, T, S].
         """
         checks.states("query", query, self.query.in_features)
         key = query if key is None else key
@@ -114,12 +114,12 @@ class MultiHead(nn.Module):
         value = key if value is None else value
         checks.states("key", key, self.key.in_features)
         checks.states("value", value, self.value.in_features)
-        # Before the projection, so that padding reaches no parameter's gradient.
+        # Zeroed before the projection, so that padding reaches no parameter's gradient.
         key, value, counts = zero_padding(key, value, lengths)
-        return MultiHeadMemory(self, self.kept(self.key(key), self.value(value), counts, position))
+        return MultiHeadMemory(self, self.memory_of(self.key(key), self.value(value), counts, position))
 
-    def kept(self, keys: Tensor, values: Tensor, counts: Tensor | None, position: int) -> Memory:
-        """Of projected keys and values [..., S, kv_heads · width]; counts broadcast to [...]."""
+    def memory_of(self, keys: Tensor, values: Tensor, counts: Tensor | None, position: int) -> Memory:
+        """Return the cache of projected keys and values [..., S, kv_heads · width]; counts broadcast to [...]."""
         keys, values = split(keys, self.kv_heads), split(values, self.kv_heads)
         if self.rotary:
             keys = rotate(keys, position)
@@ -127,50 +127,51 @@ class MultiHead(nn.Module):
             keys, values = self.for_every_head(keys), self.for_every_head(values)
         if counts is not None:
             counts = counts[..., None]  # the same for every head
-        return Memory.ready(self.attention, keys, values, counts)
+        return Memory.from_checked(self.attention, keys, values, counts)
 
     def for_every_head(self, states: Tensor) -> Tensor:
-        """[..., kv_heads, S, width] → [..., heads, S, width]; not copied where one head serves all."""
+        """Expand [..., kv_heads, S, width] to [..., heads, S, width]; not copied where all heads share one."""
         if states.shape[-3] == self.heads:
             return states
-        shared = self.heads // self.kv_heads
-        repeated = states.unsqueeze(-3).expand(*states.shape[:-2], shared, *states.shape[-2:])
+        group = self.heads // self.kv_heads
+        repeated = states.unsqueeze(-3).expand(*states.shape[:-2], group, *states.shape[-2:])
         return repeated.flatten(-4, -3)
 
 
 class Products(NamedTuple):
-    """The projections of a `MultiHead`, made ready for many steps without gradients."""
+    """The packed projections of a `MultiHead`, for many steps without gradients."""
 
-    asked: Product
-    """of a memory that is read, the projection of queries; of one that grows, of queries, keys and values, one behind
-    the other"""
-    answered: Product
+    input: PackedProduct
+    """cross-attention: the projection of queries; self-attention: of queries, keys and values, concatenated"""
+    output: PackedProduct
     """the projection of contexts"""
 
     @classmethod
     def reading(cls, owner: MultiHead) -> Products:
-        return cls(Product.of(owner.query), Product.of(owner.output))
+        """Pack the projections for cross-attention, whose memory is only read."""
+        return cls(PackedProduct.of(owner.query), PackedProduct.of(owner.output))
 
     @classmethod
     def growing(cls, owner: MultiHead) -> Products:
-        parts = (owner.query, owner.key, owner.value)
-        weights: list[Tensor] = [part.weight for part in parts]
-        biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
-        together = Product(torch.cat(weights), torch.cat(biases) if biases else None)
-        return cls(together, Product.of(owner.output))
+        """Pack the projections for self-attention, whose memory grows with every step."""
+        layers = (owner.query, owner.key, owner.value)
+        weights: list[Tensor] = [layer.weight for layer in layers]
+        biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
+        packed = PackedProduct(torch.cat(weights), torch.cat(biases) if biases else None)
+        return cls(packed, PackedProduct.of(owner.output))
 
 
 @dataclass(frozen=True)
 class MultiHeadMemory:
-    """Keys and values of every head, to be read step by step. Never changed: each method gives a new one."""
+    """A KV cache of every head, to be read step by step. It is immutable: each method returns a new one."""
 
     owner: MultiHead
     memory: Memory
-    """of the kv_heads, [..., kv_heads, S, dim / heads]; of all heads where the score has parameters per head"""
+    """[..., kv_heads, S, dim / heads]; with all heads where the score has parameters per head"""
 
     def ready(self) -> MultiHeadMemory:
-        """The same for many reads without gradients: in the numbers in which it is read."""
-        return replace(self, memory=self.memory.widened())
+        """Return the same cache for many reads without gradients: in the dtype in which it is read."""
+        return replace(self, memory=self.memory.upcast())
 
     def read(
         self,
@@ -185,16 +186,16 @@ class MultiHeadMemory:
         generator: torch.Generator | None = None,
         products: Products | None = None,
     ) -> Result:
-        """query [..., T, dim], the first of them at `position` → context [..., T, dim].
+        """Attend with query [..., T, dim], the first at `position`; return context [..., T, dim].
 
-        `products`, where many reads are to come: `Products.reading(owner)`.
+        `products`: `Products.reading(owner)`, for many reads.
         """
         checks.states("query", query, self.owner.query.in_features)
-        asked, answered = (self.owner.query, self.owner.output) if products is None else products
-        queries = asked(query)
+        project_in, project_out = (self.owner.query, self.owner.output) if products is None else products
+        queries = project_in(query)
         return self._read(
-            queries if products is None else wide(queries),  # as what is read was made ready
-            answered,
+            queries if products is None else at_least_float32(queries),  # as `ready` converted the cache
+            project_out,
             position=position,
             bias=bias,
             allowed=allowed,
@@ -204,64 +205,66 @@ class MultiHeadMemory:
             generator=generator,
         )
 
-    def _read(self, query: Tensor, answered: Callable[[Tensor], Tensor], *, position: int, **options: Any) -> Result:
-        """By projected queries [..., T, dim]."""
+    def _read(self, query: Tensor, project_out: Callable[[Tensor], Tensor], *, position: int, **options: Any) -> Result:
+        """Attend with projected queries [..., T, dim]."""
         queries = split(query, self.owner.heads)
         if self.owner.rotary:
             queries = rotate(queries, position)
         result = self._for_every_head().read(queries, position=position, **options)
         joined = result.context.transpose(-3, -2).flatten(-2)  # [..., T, dim]
-        return replace(result, context=answered(joined))
+        return replace(result, context=project_out(joined))
 
     def step(self, states: Tensor, products: Products, bias: Tensor | None = None) -> tuple[MultiHeadMemory, Tensor]:
-        """Self-attention goes on: states [..., n, dim] are appended, and look back at all there is, themselves too.
+        """Do one step of self-attention: append states [..., n, dim], which attend to all states, themselves included.
 
-        → (the longer memory, context [..., n, dim]); as `append` and `read`, with one product, of
+        Return (the longer cache, context [..., n, dim]). It is `append` and `read` with one product, that of
         `Products.growing(owner)`, instead of three.
         """
         owner, position = self.owner, self.memory.keys
         features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
-        query, key, value = wide(products.asked(states)).split(features, -1)
-        longer = replace(self, memory=self.memory.joined(owner.kept(key, value, None, position)))
-        return longer, longer._read(query, products.answered, position=position, bias=bias).context
+        query, key, value = at_least_float32(products.input(states)).split(features, -1)
+        longer = replace(self, memory=self.memory.concat(owner.memory_of(key, value, None, position)))
+        return longer, longer._read(query, products.output, position=position, bias=bias).context
 
     def _for_every_head(self) -> Memory:
+        """Return the memory with keys and values expanded to all heads."""
         key, value = (self.owner.for_every_head(states) for states in (self.memory.key, self.memory.value))
         return self.memory if key is self.memory.key else replace(self.memory, key=key, value=value)
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> MultiHeadMemory:
-        """The same memory, in which every read has its weights [..., heads, T, S] changed."""
+        """Return the same cache with a function that changes the weights [..., heads, T, S] of every read."""
         return replace(self, memory=self.memory.changed(change))
 
     def select(self, rows: Tensor | Sequence[int]) -> MultiHeadMemory:
-        """The given rows of the batch, in the given order."""
+        """Return the given rows of the batch, in the given order."""
         return replace(self, memory=self.memory.select(rows))
 
     def repeat(self, times: int) -> MultiHeadMemory:
-        """Each row of the batch `times` times in a row."""
+        """Return the cache with each row of the batch repeated `times` times."""
         return replace(self, memory=self.memory.repeat(times))
 
     def append(self, key: Tensor, value: Tensor | None = None) -> MultiHeadMemory:
-        """With more keys [..., n, key_dim] behind those that are there: the cache of a decoder."""
-        behind = self.owner.remember(key, value, position=self.memory.keys)
-        return replace(self, memory=self.memory.joined(behind.memory))
+        """Return the cache with keys [..., n, key_dim] appended."""
+        new = self.owner.remember(key, value, position=self.memory.keys)
+        return replace(self, memory=self.memory.concat(new.memory))
 
 
 def split(states: Tensor, heads: int) -> Tensor:
-    """[..., N, heads · width] → [..., heads, N, width]"""
+    """Reshape [..., N, heads · width] to [..., heads, N, width]."""
     return states.view(*states.shape[:-1], heads, states.shape[-1] // heads).transpose(-3, -2)
 
 
 def _without_hidden(key: Tensor, value: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """0 where `allowed` [..., heads, T, S] hides a position from every head and query: padding, whatever it holds."""
-    seen = allowed.any(-2)  # [..., heads, S]
-    seen = seen.any(-2) if seen.dim() > 1 else seen
-    if seen.shape[-1] != key.shape[-2] or seen.dim() > key.dim() - 1:
-        return key, value  # one for all positions, or a shape that the attention will refuse
-    return without_padding(key, seen), without_padding(value, seen)
+    """Zero positions that `allowed` [..., heads, T, S] hides from every head and query: padding, which may hold NaN."""
+    visible = allowed.any(-2)  # [..., heads, S]
+    visible = visible.any(-2) if visible.dim() > 1 else visible
+    if visible.shape[-1] != key.shape[-2] or visible.dim() > key.dim() - 1:
+        return key, value  # the same for all positions, or a shape that the attention will refuse
+    return without_padding(key, visible), without_padding(value, visible)
 
 
 def _score(score: Score | str, width: int, heads: int) -> Score:
+    """Return the score, which may be given by name, for heads of `width` features."""
     if score == "general":
         return General(width, width, heads=heads)
     if score == "additive":

@@ -1,4 +1,4 @@
-"""Normalizers: how energies become weights.
+"""Normalizers, which turn energies into weights.
 
 Softmax, Sparsemax and Entmax15 are the α-entmax family (Peters et al. 2019) at α = 1, 2 and 1.5:
 
@@ -25,31 +25,31 @@ Estimator = Literal["straight_through", "gumbel", "reinforce"]
 
 
 class Normalizer:
-    """energies [..., S], −inf where hidden → weights [..., S]."""
+    """Turns energies [..., S], −inf where masked, into weights [..., S]."""
 
 
 class Entmax(Normalizer, ABC):
-    """A member of the α-entmax family. One of your own needs `weigh` and `slope`, and runs on the tile kernels."""
+    """A member of the α-entmax family. A custom one defines `weigh` and `slope`, and runs on the tile kernels."""
 
     @abstractmethod
     def weigh(self, energies: Tensor) -> Tensor:
-        """Weights that are ≥ 0 and sum to 1, or are all 0 where every energy is −inf. Carries no gradient."""
+        """Return weights that are ≥ 0 and sum to 1, or are all 0 where every energy is −inf; without gradient."""
 
     @abstractmethod
     def slope(self, weights: Tensor) -> Tensor:
-        """s = p^(2 − α), 0 where p = 0."""
+        """Return s = p^(2 − α), 0 where p = 0."""
 
     def backward(self, weights: Tensor, gradient: Tensor) -> Tensor:
-        """The gradient of the energies from that of the weights: s ⊙ (g − (sᵀg) / Σs)."""
+        """Return the gradient of the energies from that of the weights: s ⊙ (g − (sᵀg) / Σs)."""
         slope = self.slope(weights)
         total = slope.sum(-1, keepdim=True)
         mean = (slope * gradient).sum(-1, keepdim=True) / torch.where(total == 0, 1, total)
         return slope * (gradient - mean)
 
     def __call__(self, energies: Tensor) -> Tensor:
-        """Weights, differentiable."""
+        """Return the weights, differentiable."""
         transformed = not torch.compiler.is_compiling() and transform_of(energies) is not None
-        function = _NormalizeAnyWay if transformed else _Normalize
+        function = _NormalizeTransformed if transformed else _Normalize
         return cast(Tensor, function.apply(energies, self))  # type: ignore[no-untyped-call]
 
 
@@ -80,13 +80,13 @@ class Sparsemax(Entmax):
     """The Euclidean projection onto the simplex (Martins and Astudillo 2016): max(e − θ, 0), with exact zeros."""
 
     def weigh(self, energies: Tensor) -> Tensor:
-        z = _below_highest(energies)
+        z = _shifted(energies)
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         excess = ordered.cumsum(-1) - 1  # Σ of the k largest, less 1
         support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
         threshold = excess.gather(-1, support - 1) / support
-        return _emptied((z - threshold).clamp_min_(0), energies)
+        return _zero_masked_rows((z - threshold).clamp_min_(0), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
         return (weights > 0).to(weights.dtype)
@@ -101,33 +101,33 @@ class Entmax15(Entmax):
     """
 
     def weigh(self, energies: Tensor) -> Tensor:
-        z = _below_highest(energies) / 2
+        z = _shifted(energies) / 2
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
         mean = ordered.cumsum(-1) / rank
         deviation = (ordered.square().cumsum(-1) / rank - mean.square()) * rank
         thresholds = mean - ((1 - deviation) / rank).clamp_min_(0).sqrt_()
         support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
-        return _emptied((z - thresholds.gather(-1, support - 1)).clamp_min_(0).pow_(2), energies)
+        return _zero_masked_rows((z - thresholds.gather(-1, support - 1)).clamp_min_(0).pow_(2), energies)
 
     def slope(self, weights: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
             return weights.sqrt()
-        none = weights == 0  # where a root has no derivative
-        return weights.masked_fill(none, 1).sqrt().masked_fill(none, 0)
+        zero = weights == 0  # where the square root has no derivative
+        return weights.masked_fill(zero, 1).sqrt().masked_fill(zero, 0)
 
 
 @dataclass(frozen=True)
 class Hard(Normalizer):
-    """All the weight on one key.
+    """Hard attention: all the weight is on one key.
 
     - `straight_through`: argmax forward, the gradient of softmax(e / temperature) backward;
     - `gumbel`: a sample from softmax(e); backward the gradient of softmax((e + noise) / temperature);
     - `reinforce`: a sample from softmax(e); no gradient from the context to the energies. Train with
       `loss = -(reward * out.log_probability)`.
 
-    It samples only when told (`sample=True`; modules tie it to `self.training`), else it takes the argmax. The output
-    carries `chosen` (−1: nothing to look at) and `log_probability`, which is log softmax(e) at the chosen key, 0 where
+    It samples only with `sample=True` (modules set it from `self.training`), else it takes the argmax. The result has
+    `chosen` (−1: nothing to attend to) and `log_probability`, which is log softmax(e) at the chosen key, 0 where
     nothing was chosen.
     """
 
@@ -148,12 +148,12 @@ class Hard(Normalizer):
 
     @property
     def surrogate(self) -> Softmax | None:
-        """The softmax whose gradient stands in for that of the choice; None for `reinforce`."""
+        """The softmax whose gradient replaces that of the choice; None for `reinforce`."""
         return None if self.estimator == "reinforce" else Softmax(self.temperature)
 
 
 class _Normalize(torch.autograd.Function):
-    """The family's forward and its one backward."""
+    """The α-entmax family as an autograd function: the forward of a member, and the shared backward."""
 
     @staticmethod
     def forward(energies: Tensor, normalizer: Entmax) -> Tensor:
@@ -167,12 +167,12 @@ class _Normalize(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor):  # type: ignore[no-untyped-def]
         (weights,) = ctx.saved_tensors
-        # Out of plain operations, so that this backward can itself be differentiated.
+        # Plain operations, so that this backward can itself be differentiated.
         return ctx.normalizer.backward(weights, gradient), None
 
 
-class _NormalizeAnyWay(_Normalize):
-    """The same for transforms of torch.func; torch.compile knows no function that has a `jvp`."""
+class _NormalizeTransformed(_Normalize):
+    """The same for torch.func transforms; separate, because torch.compile does not support functions with a `jvp`."""
 
     generate_vmap_rule = True
 
@@ -185,15 +185,15 @@ class _NormalizeAnyWay(_Normalize):
     @staticmethod
     def jvp(ctx, tangent: Tensor, _):  # type: ignore[no-untyped-def]
         (weights,) = ctx.saved_tensors
-        return ctx.normalizer.backward(weights, tangent)  # the matrix of derivatives is symmetric
+        return ctx.normalizer.backward(weights, tangent)  # the Jacobian is symmetric
 
 
-def _below_highest(energies: Tensor) -> Tensor:
-    """e − max e, at least −4: no member of a support lies further down than 2, and −inf would make NaN of sums."""
+def _shifted(energies: Tensor) -> Tensor:
+    """Return max(e − max e, −4): the support lies within 2 of the maximum, and −inf would turn sums into NaN."""
     highest = energies.amax(-1, keepdim=True)
     return (energies - highest.masked_fill(highest == -torch.inf, 0)).clamp_min_(-4)
 
 
-def _emptied(weights: Tensor, energies: Tensor) -> Tensor:
-    """0 in rows in which everything is hidden."""
+def _zero_masked_rows(weights: Tensor, energies: Tensor) -> Tensor:
+    """Set the weights to 0 in rows in which everything is masked."""
     return weights.masked_fill_((energies == -torch.inf).all(-1, keepdim=True), 0)

@@ -1,4 +1,4 @@
-"""What was looked at: weights, the largest of them, log-sum-exp. Computed beside the context, never changing it."""
+"""Optional outputs: weights, the largest of them, log-sum-exp. Computing them never changes the context."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from regard.core.plan import Plan
 from regard.core.reference import defined_energies, log_sum_exp, weights_of
 from regard.core.request import Request
 from regard.core.result import Result, Top
-from regard.core.scores import AdditiveTerms, energies_of, wide
+from regard.core.scores import AdditiveTerms, at_least_float32, energies_of
 
 
 def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
-    """Refuse what cannot be given beside the context."""
+    """Raise if an optional output is not available."""
     if top is not None:
         whole_number("attention", "top", top, least=1)
     if lse and not isinstance(normalizer, Softmax):
@@ -33,29 +33,29 @@ def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
 
 
 def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
-    """The context, and beside it what was asked for; what was not asked for is None."""
+    """Run the plan; return the context and the requested outputs, the others as None."""
     if isinstance(plan.kernel, Heads) and (top or lse) and not weights:
         return _answer_by_head(plan, top, lse)
     request, result = plan.request, plan.run()
-    seen = result.weights if weights else None
-    if weights and seen is None:
-        seen = weights_of(request, lean_energies(request))[0]
-        if result.chosen is not None:  # what was chosen, though energies may round differently here
-            seen = _at(result.chosen, seen) + (seen - seen.detach())
+    all_weights = result.weights if weights else None
+    if weights and all_weights is None:
+        all_weights = weights_of(request, memory_efficient_energies(request))[0]
+        if result.chosen is not None:  # the kernel's choice: energies may round differently here
+            all_weights = _one_hot(result.chosen, all_weights) + (all_weights - all_weights.detach())
     if lse and result.lse is None:
         result = replace(result, lse=_lse(request))
-    found = _top(request, result, top, seen) if top else None
-    return replace(result, weights=seen, top=found, lse=result.lse if lse else None)
+    top_weights = _top(request, result, top, all_weights) if top else None
+    return replace(result, weights=all_weights, top=top_weights, lse=result.lse if lse else None)
 
 
-def _at(chosen: Tensor, like: Tensor) -> Tensor:
-    """[..., T] → 1 at the chosen key of each query, [..., T, S]"""
+def _one_hot(chosen: Tensor, like: Tensor) -> Tensor:
+    """Return [..., T, S] with 1 at the chosen key [..., T] of each query."""
     keys = torch.arange(like.shape[-1], device=like.device)
     return (keys == chosen[..., None]).to(like.dtype)
 
 
-def lean_energies(request: Request) -> Tensor:
-    """The score's energies [..., T, S], differentiable, without [..., T, S, H]."""
+def memory_efficient_energies(request: Request) -> Tensor:
+    """Return the score's energies [..., T, S], differentiable, without a tensor [..., T, S, H]."""
     terms = request.terms
     if terms is None:
         return defined_energies(request)
@@ -63,13 +63,13 @@ def lean_energies(request: Request) -> Tensor:
         return energies_of(terms)
     leading = broadcast(terms.query.shape[:-2], terms.key.shape[:-2])
     vector = fold(terms.vector[..., None, :], leading)[:, 0]
-    folded = fold(wide(terms.query), leading), fold(wide(terms.key), leading)
+    folded = fold(at_least_float32(terms.query), leading), fold(at_least_float32(terms.key), leading)
     energies = _AdditiveEnergies.apply(*folded, vector)  # type: ignore[no-untyped-call]
     return cast(Tensor, energies).view(*leading, request.queries, request.keys)
 
 
 class _AdditiveEnergies(torch.autograd.Function):
-    """vᵀ tanh(q + k) for all pairs, in pieces; the backward computes the pieces again."""
+    """vᵀ tanh(q + k) for all pairs, computed in pieces, which the backward recomputes."""
 
     @staticmethod
     def forward(ctx, query, key, vector):  # type: ignore[no-untyped-def]
@@ -89,44 +89,48 @@ class _AdditiveEnergies(torch.autograd.Function):
 
 
 def _answer_by_head(plan: Plan, top: int | None, lse: bool) -> Result:
+    """Run the plan of each group of heads, and join their results."""
     groups = plan.by_head()
     results = [answer(group, top=top, lse=lse) for _, group in groups]
     return join(results, [heads for heads, _ in groups])
 
 
 def _lse(request: Request) -> Tensor:
+    """Return log Σ exp of the energies [..., T]."""
     if unsuited(request) is None:
         assert isinstance(request.normalizer, Softmax)
         lse = solve(request, request.normalizer, request.value[..., :1].detach(), regroup=regroups(request))[1]
         assert lse is not None
         return lse
-    return log_sum_exp(request, lean_energies(request))
+    return log_sum_exp(request, memory_efficient_energies(request))
 
 
 @torch.no_grad()
 def _top(request: Request, result: Result, k: int, weights: Tensor | None) -> Top:
+    """Return the k largest weights of each query, from `weights` or from whatever the result has."""
     shape = (*request.leading, request.queries, k)
     if isinstance(request.normalizer, Hard) and result.chosen is not None and unsuited(request) is None:
         positions = torch.full(shape, -1, device=request.query.device)
         positions[..., 0] = result.chosen
-        return Top((positions >= 0).to(wide(request.query[..., :0, :]).dtype), positions)
+        return Top((positions >= 0).to(at_least_float32(request.query[..., :0, :]).dtype), positions)
     if weights is None:
         weights = result.weights
     if weights is not None:
         return _top_of_weights(weights, k)
     if unsuited(request) is not None:
-        return _top_of_weights(weights_of(request, lean_energies(request))[0], k)
+        return _top_of_weights(weights_of(request, memory_efficient_energies(request))[0], k)
     assert isinstance(request.normalizer, Entmax)
     settings, (query, key, vector, _) = prepare(request, request.normalizer, regroup=regroups(request))
     lse = result.lse
     if isinstance(request.normalizer, Softmax):
         lse = (_lse(request) if lse is None else lse).detach().reshape(query.shape[:2])
-    found, at = best_weights(settings, query, key, vector, lse, k)
-    return Top(found.view(shape), at.view(shape))
+    largest, positions = best_weights(settings, query, key, vector, lse, k)
+    return Top(largest.view(shape), positions.view(shape))
 
 
 def _top_of_weights(weights: Tensor, k: int) -> Top:
-    positions = torch.arange(weights.shape[-1], device=weights.device).expand(weights.shape)
-    found, at = first(weights.detach(), positions, k)
-    unused = ~(found > 0)
-    return Top(found.masked_fill(unused, 0), at.masked_fill(unused, -1))
+    """Return the k largest of the weights [..., T, S]; slots without a positive weight are unused."""
+    keys = torch.arange(weights.shape[-1], device=weights.device).expand(weights.shape)
+    largest, positions = first(weights.detach(), keys, k)
+    unused = ~(largest > 0)
+    return Top(largest.masked_fill(unused, 0), positions.masked_fill(unused, -1))

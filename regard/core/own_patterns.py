@@ -1,4 +1,4 @@
-"""Patterns of a user's own: how they are written in text, and one clear error where they are not as they should be."""
+"""Checks and text of custom patterns: one clear error where a user's pattern is not as it should be."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch import Tensor
 from regard.core.checks import shape
 
 
-class Allowing(Protocol):
-    """What defines a pattern."""
+class HasAllows(Protocol):
+    """The method that defines a pattern."""
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor: ...
 
 
-def check_allows(pattern: Allowing, queries: int, keys: int, position: int, device: torch.device | None) -> None:
-    """Raise if `allows`, asked about the first few pairs, does not return what it should."""
+def check_allows(pattern: HasAllows, queries: int, keys: int, position: int, device: torch.device | None) -> None:
+    """Raise TypeError if `allows` does not return what it should for the first few pairs."""
     i = torch.arange(position, position + min(queries, 2), device=device)
     j = torch.arange(min(keys, 3), device=device)
-    for lead in ((), (1, 1)):  # kernels ask about several classes and rows of the batch at once
+    for lead in ((), (1, 1)):  # kernels check several residue classes and rows of the batch at once
         a, b = i.view(*lead, -1, 1), j.view(*lead, 1, -1)
         allowed, wanted = pattern.allows(a, b, keys), (*lead, len(i), len(j))
         if not isinstance(allowed, Tensor) or allowed.dtype is not torch.bool or allowed.shape != wanted:
@@ -33,7 +33,7 @@ def check_allows(pattern: Allowing, queries: int, keys: int, position: int, devi
 
 
 def check_hashable(pattern: object) -> None:
-    """Raise if a pattern cannot be looked up in a cache."""
+    """Raise TypeError if a pattern cannot be the key of a cache."""
     try:
         hash(pattern)
     except TypeError as reason:
@@ -41,7 +41,7 @@ def check_hashable(pattern: object) -> None:
         raise TypeError(f"pattern: expected {kind} to be hashable, as a frozen dataclass is, got {reason}") from None
 
 
-def described(pattern: object) -> str:
+def describe(pattern: object) -> str:
     """Return the class of a pattern with its fields, on one line: Every(step=3)."""
     fields = ", ".join(f"{name}={_short(value)}" for name, value in vars(pattern).items())
     return f"{type(pattern).__name__}({fields})"

@@ -7,8 +7,8 @@
     argument = [ name "=" ] value
     value    = integer | integer ":" integer | "none" | list of values | pattern
 
-`a:b` is the positions a … b − 1. Names: full, causal, window, strided, dilated, global, random, blocks, longformer,
-bigbird, per_head; and of a picture `grid(h, w)` with .window(rows, columns), .row, .column, .axial.
+`a:b` are the positions a … b − 1. Names: full, causal, window, strided, dilated, global, random, blocks, longformer,
+bigbird, per_head; and for images `grid(h, w)` with .window(rows, columns), .row, .column, .axial.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, lo
 from regard.core.grid_patterns import Grid
 from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
 
-_DEEPEST = 50
+_MAX_DEPTH = 50  # of nested parentheses
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=.]))")
 
 
-def _flat(values: tuple[Any, ...]) -> list[int]:
-    """global(0, 5, 8:10) and global([0, 5]) alike."""
+def _unpack(values: tuple[Any, ...]) -> list[int]:
+    """Return the positions of arguments such as 0, 5, 8:10 or [0, 5]."""
     positions: list[int] = []
     for value in values:
         positions.extend(value if isinstance(value, (list, range, tuple)) else [value])
@@ -44,50 +44,50 @@ _MAKERS: Makers = {
     "window": Window,
     "strided": Strided,
     "dilated": Dilated,
-    "global": lambda *positions: Global(_flat(positions)),
+    "global": lambda *positions: Global(_unpack(positions)),
     "random": RandomBlocks,
     "blocks": Blocks,
-    "longformer": lambda window, globals=(), stride=None: longformer(window, _flat((globals,)), stride),
-    "bigbird": lambda window, globals, random, block, seed=0: bigbird(window, _flat((globals,)), random, block, seed),
+    "longformer": lambda window, globals=(), stride=None: longformer(window, _unpack((globals,)), stride),
+    "bigbird": lambda window, globals, random, block, seed=0: bigbird(window, _unpack((globals,)), random, block, seed),
     "per_head": lambda *patterns: per_head(patterns),
     "grid": Grid,
 }
 
 
-def _of_grid(grid: Grid) -> Makers:
-    """The patterns that a grid makes."""
+def _grid_makers(grid: Grid) -> Makers:
+    """Return the pattern constructors of a grid by name."""
     return {"window": grid.window, "row": grid.row, "column": grid.column, "axial": grid.axial}
 
 
 def _usage(name: str, maker: Callable[..., Any]) -> str:
-    """How a name is called: window(before, [after])."""
+    """Return how a name is called: window(before, [after])."""
     parameters = inspect.signature(maker).parameters.values()
-    words = [p.name if p.default is p.empty else f"[{p.name}]" for p in parameters]
-    return f"{name}({', '.join(words)})"
+    arguments = [p.name if p.default is p.empty else f"[{p.name}]" for p in parameters]
+    return f"{name}({', '.join(arguments)})"
 
 
 def parse(text: str) -> Pattern:
-    """The pattern that the text stands for; `parse(str(pattern)) == pattern`."""
+    """Return the pattern that the text stands for; `parse(str(pattern)) == pattern`."""
     if not isinstance(text, str):
         raise TypeError(f"pattern: expected text, got {type(text).__name__}")
-    reader = _Reader(text)
-    pattern = reader.pattern()
-    if reader.kind != "end":
-        raise reader.error("the end of the text, & or |")
+    parser = _Parser(text)
+    pattern = parser.pattern()
+    if parser.kind != "end":
+        raise parser.error("the end of the text, & or |")
     return pattern
 
 
-class _Reader:
-    """Recursive descent over one text, one token ahead."""
+class _Parser:
+    """A recursive-descent parser of one text, with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = self.after = self.deep = 0
+        self.at = self.after = self.depth = 0
         self.kind = self.token = ""
         self.advance()
 
     def advance(self) -> str:
-        """Move one token on; gives the token that was passed."""
+        """Move to the next token; return the one before it."""
         passed, self.at = self.token, self.after
         rest = self.text[self.at :]
         self.at += len(rest) - len(rest.lstrip())
@@ -101,9 +101,11 @@ class _Reader:
         return passed
 
     def error(self, expected: str) -> ValueError:
+        """Return the error of a text that has not what was expected at the current token."""
         return ValueError(f"pattern: expected {expected} at column {self.at + 1} of {self.text!r}, got {self.token!r}")
 
     def skip(self, sign: str) -> None:
+        """Move past the sign; raise if another token is there."""
         if self.token != sign:
             raise self.error(repr(sign))
         self.advance()
@@ -124,13 +126,13 @@ class _Reader:
 
     def factor(self) -> Pattern:
         if self.token == "(":
-            self.deep += 1
-            if self.deep > _DEEPEST:
-                raise self.error(f"at most {_DEEPEST} parentheses inside each other")
+            self.depth += 1
+            if self.depth > _MAX_DEPTH:
+                raise self.error(f"at most {_MAX_DEPTH} parentheses inside each other")
             self.advance()
             inner = self.pattern()
             self.skip(")")
-            self.deep -= 1
+            self.depth -= 1
             return inner
         made = self.call(_MAKERS)
         if isinstance(made, Grid):
@@ -139,11 +141,11 @@ class _Reader:
                     "pattern: torch.compile reads no text of a grid; give Grid(h, w).axial() and the like"
                 )
             self.skip(".")
-            made = self.call(_of_grid(made))
+            made = self.call(_grid_makers(made))
         return cast(Pattern, made)
 
     def call(self, makers: Makers) -> Any:
-        """What one of the makers makes of the arguments that stand behind its name."""
+        """Parse a name with its arguments; return what the maker of that name returns for them."""
         if self.kind != "name":
             raise self.error("a pattern")
         name = self.advance()
@@ -152,27 +154,28 @@ class _Reader:
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"pattern: unknown name {name!r}; {hint}known: {', '.join(makers)}")
         values: list[Any] = []
-        named: dict[str, Any] = {}
+        keywords: dict[str, Any] = {}
         if self.token == "(":
-            self.arguments(values, named)
+            self.arguments(values, keywords)
         try:
-            inspect.signature(makers[name]).bind(*values, **named)
+            inspect.signature(makers[name]).bind(*values, **keywords)
         except TypeError:
-            given = [*map(str, values), *(f"{key}={value}" for key, value in named.items())]
+            given = [*map(str, values), *(f"{key}={value}" for key, value in keywords.items())]
             raise ValueError(
                 f"pattern: expected {_usage(name, makers[name])}, got {name}({', '.join(given)})"
             ) from None
-        return makers[name](*values, **named)
+        return makers[name](*values, **keywords)
 
-    def arguments(self, values: list[Any], named: dict[str, Any]) -> None:
+    def arguments(self, values: list[Any], keywords: dict[str, Any]) -> None:
+        """Parse arguments in parentheses into `values` and `keywords`."""
         self.skip("(")
         while self.token != ")":
             if self.kind == "name" and self.text[self.after :].lstrip().startswith("="):
                 name = self.advance()
                 self.skip("=")
-                if name in named:
+                if name in keywords:
                     raise self.error(f"{name!r} once")
-                named[name] = self.value()
+                keywords[name] = self.value()
             else:
                 values.append(self.value())
             if self.token != ")":
@@ -180,7 +183,7 @@ class _Reader:
         self.skip(")")
 
     def value(self) -> Any:
-        """An integer, a range, None, a list or a pattern."""
+        """Parse an integer, a range, None, a list or a pattern."""
         if self.kind == "number":
             return self.integers()
         if self.token == "[":

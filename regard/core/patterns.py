@@ -1,15 +1,15 @@
-"""Patterns: which query may look at which key.
+"""Patterns: which query may attend to which key.
 
-A pattern is a frozen value. Its one definition is `allows(i, j, size)`: may the query at position i look at the key at
-position j when there are `size` keys? Everything else follows from it:
+A pattern is a frozen value. Its one definition is `allows(i, j, size)`: may the query at position i attend to the key
+at position j when there are `size` keys? Everything else follows from it:
 
-- `spans(first, last, size)`    keys that some query of first … last − 1 may look at (possibly a few more);
-- `certain(first, last, size)`  keys that every query of first … last − 1 may look at (possibly a few less);
+- `spans(first, last, size)`    keys that some query of first … last − 1 may attend to (possibly a few more);
+- `certain(first, last, size)`  keys that every query of first … last − 1 may attend to (possibly a few less);
 
-both listed analytically, in time that grows with what is kept. Kernels compute the spans, and ask `allows` only where
+both listed analytically, in time that grows with their number. Kernels compute the spans, and call `allows` only where
 the two differ. `a & b`, `a | b` and `per_head([...])` combine patterns; `str(pattern)` is text that `parse` reads back.
 
-A pattern of your own defines `allows`, and is best a frozen dataclass: equal patterns then share what kernels cache.
+A custom pattern defines `allows`, and is best a frozen dataclass: equal patterns then share what kernels cache.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from torch import Tensor
 
 from regard.core import spans as runs
 from regard.core.checks import broadcast, whole_number
-from regard.core.own_patterns import check_allows, check_hashable, described
+from regard.core.own_patterns import check_allows, check_hashable, describe
 from regard.core.pattern_drawing import draw
 from regard.core.spans import Spans
 
 
 class Pattern(ABC):
-    """May the query at i look at the key at j?"""
+    """A sparsity pattern: which query i may attend to which key j."""
 
     @abstractmethod
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        """bool, of the shape to which the integer tensors i and j broadcast."""
+        """Return bool, of the shape to which the integer tensors i and j broadcast: may query i attend to key j?"""
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        """Keys that some query of first … last − 1 may look at. A superset is legal."""
+        """Return the keys that some query of first … last − 1 may attend to. A superset is legal."""
         return ((0, size),) if size else ()
 
     def certain(self, first: int, last: int, size: int) -> Spans:
-        """Keys that every query of first … last − 1 may look at. A subset is legal."""
+        """Return the keys that every query of first … last − 1 may attend to. A subset is legal."""
         return ()
 
     @property
     def heavy_rows(self) -> tuple[int, ...]:
-        """Query positions that see far more than their neighbours; kernels take them out and treat them together."""
+        """Query positions that attend to far more keys than their neighbours; kernels compute them separately."""
         return ()
 
     @property
     def light(self) -> Pattern:
-        """The pattern as all rows but the heavy ones have it, written without them."""
+        """The pattern of all rows but the heavy ones, without these."""
         return self
 
     @property
@@ -62,18 +62,18 @@ class Pattern(ABC):
 
     @property
     def unstrided(self) -> Pattern:
-        """What is left to be asked once (i − j) mod step = 0 is known."""
+        """The condition that remains once (i − j) mod step = 0 is known."""
         return self
 
     def mask(self, queries: int, keys: int, position: int = 0, device: torch.device | None = None) -> Tensor:
-        """The whole pattern as bool [queries, keys] ([heads, queries, keys] for `per_head`)."""
-        check_own(self, queries, keys, position, device)
+        """Return the whole pattern as bool [queries, keys] ([heads, queries, keys] for `per_head`)."""
+        check_custom(self, queries, keys, position, device)
         i = torch.arange(position, position + queries, device=device)[:, None]
         j = torch.arange(keys, device=device)[None, :]
         return self.allows(i, j, keys)
 
     def draw(self, queries: int, keys: int | None = None, position: int = 0) -> str:
-        """The pattern as text, a row a query, for the terminal."""
+        """Draw the pattern as text for the terminal, one row per query."""
         return draw(self.mask(queries, queries if keys is None else keys, position))
 
     def __and__(self, other: Pattern) -> Pattern:
@@ -83,8 +83,8 @@ class Pattern(ABC):
         return either(self, other) if isinstance(other, Pattern) else NotImplemented
 
     def __str__(self) -> str:
-        """The class with its fields; patterns that `parse` knows are written as it reads them."""
-        return described(self)
+        """Return the class with its fields; patterns that `parse` knows are written as it reads them."""
+        return describe(self)
 
     def __repr__(self) -> str:
         return str(self)
@@ -92,7 +92,7 @@ class Pattern(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Full(Pattern):
-    """Every query may look at every key."""
+    """Every query may attend to every key."""
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return torch.ones((), dtype=torch.bool, device=i.device).expand(broadcast(i.shape, j.shape))
@@ -106,7 +106,7 @@ class Full(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Causal(Pattern):
-    """j ≤ i: no looking ahead."""
+    """j ≤ i: a query attends to itself and to earlier keys."""
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return j <= i
@@ -123,7 +123,7 @@ class Causal(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Window(Pattern):
-    """i − before ≤ j ≤ i + after. `Window(n)` is `Window(n, n)`; None on a side leaves that side open."""
+    """i − before ≤ j ≤ i + after. `Window(n)` is `Window(n, n)`; None is no bound on that side."""
 
     before: int | None
     after: int | None
@@ -134,20 +134,20 @@ class Window(Pattern):
 
     @classmethod
     def from_longformer(cls, width: int) -> Window:
-        """Longformer's `attention_window` is the total width: 512 looks 256 to each side."""
+        """Return Longformer's `attention_window`, which is the total width: 512 is 256 to each side."""
         if whole_number("Window.from_longformer", "width", width, least=2) % 2:
             raise ValueError(f"Window.from_longformer: width: expected an even number, got {width}")
         return cls(width // 2)
 
     @classmethod
     def from_flash(cls, left: int, right: int) -> Window:
-        """flash-attn's `window_size=(left, right)`; −1 is unbounded. It aligns bottom-right: pass `position=S-T`."""
+        """Return flash-attn's `window_size=(left, right)`, −1: open. It aligns bottom-right: pass `position=S-T`."""
         sides = [None if side == -1 else side for side in (left, right)]
         return cls(sides[0], sides[1])
 
     @classmethod
     def from_keras(cls, size: int) -> Window:
-        """Keras's `sliding_window=n` counts the query itself: n − 1 to each side."""
+        """Return Keras's `sliding_window=n`, which counts the query itself: n − 1 to each side."""
         return cls(whole_number("Window.from_keras", "size", size, least=1) - 1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
@@ -159,12 +159,12 @@ class Window(Pattern):
         return allowed
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        return runs.clip([self._reach(first, last - 1, size)], size)
+        return runs.clip([self._span(first, last - 1, size)], size)
 
     def certain(self, first: int, last: int, size: int) -> Spans:
-        return runs.clip([self._reach(last - 1, first, size)], size)
+        return runs.clip([self._span(last - 1, first, size)], size)
 
-    def _reach(self, lowest: int, highest: int, size: int) -> tuple[int, int]:
+    def _span(self, lowest: int, highest: int, size: int) -> tuple[int, int]:
         lo = 0 if self.before is None else lowest - self.before
         hi = size if self.after is None else highest + self.after + 1
         return lo, hi
@@ -177,7 +177,7 @@ class Window(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Strided(Pattern):
-    """(i − j) mod every = 0: every so-many-th key, counted from the query, to both sides."""
+    """(i − j) mod every = 0: every `every`-th key, counted from the query, to both sides."""
 
     every: int
 
@@ -231,7 +231,7 @@ class Dilated(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Both(Pattern):
-    """What every one of the patterns allows (`a & b`)."""
+    """The intersection of patterns (`a & b`): what all of them allow."""
 
     patterns: tuple[Pattern, ...]
 
@@ -266,7 +266,7 @@ class Both(Pattern):
 
 @dataclass(frozen=True, repr=False)
 class Either(Pattern):
-    """What at least one of the patterns allows (`a | b`)."""
+    """The union of patterns (`a | b`): what at least one of them allows."""
 
     patterns: tuple[Pattern, ...]
 
@@ -302,7 +302,7 @@ class PerHead(Pattern):
     patterns: tuple[Pattern, ...]
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        """bool [heads, T, S] for i [T, 1] and j [1, S]."""
+        """Return bool [heads, T, S] for i [T, 1] and j [1, S]."""
         return torch.stack([p.allows(i, j, size) for p in self.patterns], dim=-3)
 
     def __str__(self) -> str:
@@ -310,7 +310,7 @@ class PerHead(Pattern):
 
 
 def per_head(patterns: Sequence[Pattern]) -> PerHead:
-    """The h-th pattern for the h-th head."""
+    """Return a pattern that is the h-th of the given ones for the h-th head."""
     if not isinstance(patterns, Sequence) or not patterns:
         raise ValueError(f"per_head: patterns: expected a list of at least one pattern, got {patterns!r}")
     for pattern in patterns:
@@ -321,12 +321,12 @@ def per_head(patterns: Sequence[Pattern]) -> PerHead:
 
 
 def both(left: Pattern, right: Pattern) -> Pattern:
-    """left & right, flattened; what is the same on both sides stands once."""
+    """Return left & right, flattened and without duplicates."""
     return _combine(Both, left, right)
 
 
 def either(left: Pattern, right: Pattern) -> Pattern:
-    """left | right, flattened; what is the same on both sides stands once."""
+    """Return left | right, flattened and without duplicates."""
     return _combine(Either, left, right)
 
 
@@ -338,7 +338,7 @@ def _combine(kind: type[Both] | type[Either], left: Pattern, right: Pattern) -> 
         check_hashable(pattern)
         parts.extend(pattern.patterns if isinstance(pattern, kind) else [pattern])
     distinct = tuple(dict.fromkeys(parts))
-    # Full is the neutral element of & and swallows everything under |.
+    # Full is the neutral element of &, and absorbs everything under |.
     if kind is Both:
         distinct = tuple(p for p in distinct if p != Full()) or (Full(),)
     elif Full() in distinct:
@@ -354,11 +354,11 @@ def _combine_heads(kind: type[Both] | type[Either], left: Pattern, right: Patter
     return PerHead(tuple(_combine(kind, a, b) for a, b in zip(*sides, strict=True)))
 
 
-def check_own(pattern: Pattern, queries: int, keys: int, position: int, device: torch.device | None) -> None:
-    """Raise if a pattern from outside of this package, alone or inside of another, cannot be used."""
+def check_custom(pattern: Pattern, queries: int, keys: int, position: int, device: torch.device | None) -> None:
+    """Raise if a pattern that is not from this package, alone or inside another, cannot be used."""
     if isinstance(pattern, (Both, Either, PerHead)):
         for inner in pattern.patterns:
-            check_own(inner, queries, keys, position, device)
+            check_custom(inner, queries, keys, position, device)
     elif not type(pattern).__module__.startswith(f"{__package__}."):
         check_hashable(pattern)
         check_allows(pattern, queries, keys, position, device)

@@ -18,7 +18,7 @@ from regard.core.result import Result
 
 
 class Reference:
-    """Takes everything."""
+    """The kernel of last resort: the reference, which supports every request."""
 
     name = "reference"
 
@@ -40,24 +40,24 @@ ANYWHERE: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Ref
 
 
 def kernels(request: Request) -> tuple[Kernel, ...]:
-    """In the order in which they are asked."""
+    """Return the kernels in the order in which they are tried."""
     return (Dense(), HEADS, *(ON_A_GPU if request.query.is_cuda else ()), *ANYWHERE)
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The kernel that takes a request. It depends on what is computed, not on what is asked for beside the context."""
+    """The kernel chosen for a request. It does not depend on which optional outputs are requested."""
 
     request: Request
     kernel: Kernel
     refusals: tuple[tuple[str, str], ...]
-    """(kernel, reason) for every kernel that was asked before"""
+    """(kernel, reason) for every kernel that was tried before"""
 
     def run(self) -> Result:
         return self.kernel.run(self.request)
 
     def explain(self) -> str:
-        """The choice, every refusal with its reason, density, FLOPs and bytes, as text."""
+        """Return the choice, every refusal with its reason, density, FLOPs and bytes, as text."""
         groups = [(heads, plan.explain()) for heads, plan in self.by_head()]
         return explain(self.request, self.kernel.name, self.refusals, groups)
 
@@ -68,14 +68,14 @@ class Plan:
         return f"<Plan: {self.kernel.name} for {self.request!r}>"
 
     def by_head(self) -> list[tuple[list[int], Plan]]:
-        """For a pattern per head: (heads, their plan) for each distinct pattern."""
+        """Return (heads, their plan) for each distinct pattern, if there is a pattern per head."""
         if not isinstance(self.kernel, Heads):
             return []
         return [(heads, choose(request)) for heads, request in by_pattern(self.request)]
 
 
 def choose(request: Request) -> Plan:
-    """The first kernel that takes the request."""
+    """Return the plan with the first kernel that supports the request."""
     refusals: list[tuple[str, str]] = []
     for kernel in kernels(request):
         reason = kernel.refuse(request)

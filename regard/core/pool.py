@@ -1,4 +1,4 @@
-"""Pooling by attention: a learned query looks over all states and says what matters. For text classification."""
+"""Attention pooling: a learned query attends to all states, as for text classification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pool(nn.Module):
     """context = Σ_j weight_j state_j,      weights = normalizer(score(u, states)) with a learned query u
 
     The score is additive unless another is given: vᵀ tanh(Wu + U state), as in hierarchical attention networks (Yang et
-    al. 2016). With `queries=n` there are n learned queries, and results keep a dim for them.
+    al. 2016). With `queries=n` there are n learned queries, and results have a dim for them.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Pool(nn.Module):
             whole_number("Pool", "queries", queries, least=1)
         self.query = nn.Parameter(torch.empty(queries or 1, dim))
         nn.init.uniform_(self.query, -1 / math.sqrt(dim), 1 / math.sqrt(dim))
-        self.single = queries is None
+        self.one_query = queries is None
         self.attention = Attention(Additive(dim, dim, dim) if score is None else score, pattern, normalizer, dropout)
 
     def forward(
@@ -55,12 +55,12 @@ class Pool(nn.Module):
         top: int | None = None,
         generator: torch.Generator | None = None,
     ) -> Result:
-        """states [..., S, dim] → context [..., dim], weights [..., S].
+        """Pool states [..., S, dim]; return context [..., dim], weights [..., S].
 
-        `allowed`: bool, True = may be looked at, broadcasts to [..., S]; with `queries=n` to [..., n, S].
+        `allowed`: bool, True = may be attended to, broadcasts to [..., S]; with `queries=n` to [..., n, S].
         """
         checks.states("states", states, self.query.shape[-1])
-        if self.single and isinstance(allowed, Tensor) and allowed.dim():
+        if self.one_query and isinstance(allowed, Tensor) and allowed.dim():
             allowed = allowed[..., None, :]
         result = self.attention(
             self.query.to(states.dtype),
@@ -72,11 +72,11 @@ class Pool(nn.Module):
             top=top,
             generator=generator,
         )
-        return _without_query(result) if self.single else result
+        return _without_query(result) if self.one_query else result
 
 
 def _without_query(result: Result) -> Result:
-    """Drop the dim of the single query."""
+    """Return the result without the dim of its one query."""
 
     def squeezed(x: Tensor | None, dim: int) -> Tensor | None:
         return None if x is None else x.squeeze(dim)

@@ -1,10 +1,10 @@
-"""The specification: attention as it is defined, for every score, pattern and normalizer.
+"""The reference implementation, which defines attention for every score, pattern and normalizer.
 
-    energies = score(query, key) + bias                           [..., T, S], −inf where a query may not look
+    energies = score(query, key) + bias                           [..., T, S], −inf where masked
     weights  = normalizer(energies) · gain                        [..., T, S]
     context  = dropout(weights) value                             [..., T, Dv]
 
-Every other kernel must give what this gives. It forms [..., T, S], and for additive scores [..., T, S, H].
+Every other kernel must return the same. It materializes [..., T, S], and for additive scores [..., T, S, H].
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import energies_of, wide
+from regard.core.scores import at_least_float32, energies_of
 from regard.runtime import noise
 
 
 def reference(request: Request) -> Result:
-    """The context, the weights, and for Hard what was chosen."""
+    """Return the context, the weights, and for Hard the chosen keys."""
     weights, chosen, log_probability = weights_of(request, defined_energies(request))
     context = drop(request, weights).to(request.value.dtype) @ request.value
     return Result(context, weights=weights, chosen=chosen, log_probability=log_probability)
 
 
 def defined_energies(request: Request) -> Tensor:
-    """The score's definition. By its terms in half precision, where their products are float32, and of k'."""
-    narrow = request.query.dtype in (torch.float16, torch.bfloat16)
-    if request.terms is not None and (narrow or request.remembered):
+    """Return the energies by the score's definition; by its terms for k', and in half precision."""
+    half = request.query.dtype in (torch.float16, torch.bfloat16)
+    if request.terms is not None and (half or request.remembered):
         return energies_of(request.terms)
     energies = request.score.energies(request.query, request.key)
     wanted = (*request.leading, request.queries, request.keys)
@@ -39,7 +39,7 @@ def defined_energies(request: Request) -> Tensor:
 
 
 def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """From the score's energies: (weights [..., T, S]; for Hard the chosen keys and their log-probability)."""
+    """Return from the score's energies: weights [..., T, S]; for Hard the chosen keys and their log-probability."""
     energies, gain = hide(request, energies)
     chosen = log_probability = None
     if isinstance(request.normalizer, Hard):
@@ -52,20 +52,20 @@ def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | Non
 
 
 def hide(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
-    """(energies + bias with −inf where hidden, in float32 or better; the gain of predictive local attention)."""
-    energies = wide(energies).expand(*request.leading, request.queries, request.keys)
+    """Return (energies + bias, −inf where masked, in float32 or better; the gain of predictive local attention)."""
+    energies = at_least_float32(energies).expand(*request.leading, request.queries, request.keys)
     if request.bias is not None:
         energies = energies + request.bias
     mask, gain = request.mask(), None
     if isinstance(request.pattern, LocalPredictive):
-        real = request.lengths if request.lengths is not None else torch.tensor(request.keys, device="cpu")
-        focus = request.pattern.focus(request.query, real.to(request.query.device)[..., None, None], request.keys)
+        counts = request.lengths if request.lengths is not None else torch.tensor(request.keys, device="cpu")
+        focus = request.pattern.focus(request.query, counts.to(request.query.device)[..., None, None], request.keys)
         mask, gain = focus.near if mask is None else mask & focus.near, focus.gain
     return (energies if mask is None else energies.masked_fill(~mask, -torch.inf)), gain
 
 
 def choose(request: Request, energies: Tensor, hard: Hard) -> tuple[Tensor, Tensor]:
-    """(weights: 1 at the chosen key, with the estimator's gradient; the chosen key, −1 where all is hidden)."""
+    """Return (weights: 1 at the chosen key, with the estimator's gradient; the chosen key, −1 where all is masked)."""
     if hard.sample:
         energies = energies + noise.gumbel(request.noise_seed, *counters(request), dtype=energies.dtype)
     if not request.keys:
@@ -81,36 +81,36 @@ def choose(request: Request, energies: Tensor, hard: Hard) -> tuple[Tensor, Tens
 
 
 def log_probability_of(energies: Tensor, chosen: Tensor) -> Tensor:
-    """log softmax(energies) at the chosen key: [..., T]; 0, with gradient 0, where nothing was chosen."""
+    """Return log softmax(energies) at the chosen key, [..., T]; 0, with gradient 0, where nothing was chosen."""
     if not energies.shape[-1]:
         return torch.zeros_like(chosen, dtype=energies.dtype)
-    nothing = chosen < 0
-    safe = energies.masked_fill(nothing[..., None], 0)
+    fully_masked = chosen < 0
+    safe = energies.masked_fill(fully_masked[..., None], 0)
     at_chosen = safe.gather(-1, chosen.clamp(min=0)[..., None]).squeeze(-1)
-    return (at_chosen - safe.logsumexp(-1)).masked_fill(nothing, 0)
+    return (at_chosen - safe.logsumexp(-1)).masked_fill(fully_masked, 0)
 
 
 def log_sum_exp(request: Request, energies: Tensor) -> Tensor:
-    """[..., T]: the natural log of Σ exp(energies / temperature); −inf, with gradient 0, where all is hidden."""
+    """Return the natural log of Σ exp(energies / temperature), [..., T]; −inf, with gradient 0, where all is masked."""
     energies, _ = hide(request, energies)
     if not request.keys:
         return energies.new_full(energies.shape[:-1], -torch.inf)
     assert isinstance(request.normalizer, Softmax)
-    nothing = (energies == -torch.inf).all(-1)
-    safe = energies.masked_fill(nothing[..., None], 0) / request.normalizer.temperature
-    return safe.logsumexp(-1).masked_fill(nothing, -torch.inf)
+    fully_masked = (energies == -torch.inf).all(-1)
+    safe = energies.masked_fill(fully_masked[..., None], 0) / request.normalizer.temperature
+    return safe.logsumexp(-1).masked_fill(fully_masked, -torch.inf)
 
 
 def drop(request: Request, weights: Tensor) -> Tensor:
-    """Each weight is set to 0 with probability `dropout`, the others are divided by 1 − dropout."""
+    """Set each weight to 0 with probability `dropout`, and divide the others by 1 − dropout."""
     if request.dropout == 0:
         return weights
-    kept = noise.uniform(request.seed, *counters(request), dtype=weights.dtype) >= request.dropout
-    return weights * kept / (1 - request.dropout)
+    keep = noise.uniform(request.seed, *counters(request), dtype=weights.dtype) >= request.dropout
+    return weights * keep / (1 - request.dropout)
 
 
 def counters(request: Request) -> tuple[Tensor, Tensor, Tensor]:
-    """By what noise knows a pair: the row of the batch, i and j."""
+    """Return the counters that identify a pair for counter-based noise: the row of the batch, i and j."""
     i = torch.arange(request.position, request.position + request.queries, device=request.query.device)
     j = torch.arange(request.keys, device=request.query.device)
     return request.rows[..., None, None], i[:, None], j

@@ -1,4 +1,4 @@
-"""A request: one call of `attention`, checked, with its masks brought into one form. What plan and kernels read."""
+"""A request: one call of `attention`, with checked arguments and masks in one form, for plan and kernels."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from torch import Tensor
 from regard.core import checks
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
-from regard.core.patterns import Full, Pattern, check_own
-from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
+from regard.core.patterns import Full, Pattern, check_custom
+from regard.core.scores import AdditiveTerms, Bilinear, Score, at_least_float32, terms_of
 from regard.runtime.autocast import autocast_dtype
 from regard.runtime.transforms import transform_of
 
 Lengths = Tensor | Sequence[int]
-"""how many keys are real; its shape is a prefix of the leading dims"""
+"""how many keys are real (not padding); its shape is a prefix of the leading dims"""
 
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """Shapes: `leading` is what the leading dims of query, key and value broadcast to; T queries, S keys."""
+    """The arguments of one call. `leading` is what the leading dims of query, key and value broadcast to."""
 
     query: Tensor
     key: Tensor
-    """with 0 at padding, so that nothing it held can reach the result"""
+    """with 0 at padding, so that NaN there cannot reach the result"""
     value: Tensor
     score: Score
     pattern: Pattern | LocalPredictive
@@ -38,22 +38,22 @@ class Request:
     visible: Tensor | None
     """bool [..., S], broadcasts to [*leading, S]: False is padding"""
     allowed: Tensor | None
-    """bool, broadcasts to [*leading, T, S], where pairs differ and not only keys"""
+    """bool, broadcasts to [*leading, T, S]; None if the mask is the same for all queries"""
     lengths: Tensor | None
     """int64, broadcasts to [*leading]"""
     position: int
     dropout: float
     seed: int | Tensor
-    """of dropout and samples; 0 where neither is asked for"""
+    """of dropout and samples; 0 without either"""
     rows: Tensor
-    """int64 [*leading]: the number by which noise knows each row of the batch"""
+    """int64 [*leading]: the number that identifies each row of the batch for counter-based noise"""
     remembered: bool = False
-    """`key` comes out of a Memory: of a score that belongs to a family it is k', of others the keys"""
+    """`key` comes from a Memory: it is k' if the score has terms, else the keys"""
     _terms: list[Bilinear | AdditiveTerms] = field(default_factory=list, init=False, compare=False)
-    """a cache of one; not a cached_property, whose lock in Python 3.11 cannot be compiled"""
+    """the cached terms; not a cached_property, whose lock in Python 3.11 torch.compile cannot trace"""
 
     def __repr__(self) -> str:
-        """One line, without tensors."""
+        """Return one line without tensors."""
         sizes = " × ".join(str(n) for n in (*self.leading, self.queries))
         pattern = "LocalPredictive" if isinstance(self.pattern, LocalPredictive) else str(self.pattern)
         choices = f"{self.score.title}, {shorten(pattern, 60, placeholder=' …')}, {self.normalizer}"
@@ -65,9 +65,9 @@ class Request:
 
     @property
     def terms(self) -> Bilinear | AdditiveTerms | None:
-        """What the score hands to the kernels."""
+        """The terms with which kernels compute the score; None if it has none."""
         if not self._terms:
-            if not self.score.lean:
+            if not self.score.has_terms:
                 return None
             side = self.key if self.remembered else self.score.key_side(self.key)
             self._terms.append(terms_of(self.score, self.query, side))
@@ -83,16 +83,16 @@ class Request:
 
     @property
     def transform(self) -> str | None:
-        """What only plain operations can go through, in words; None: the operations simply run."""
+        """The active torch transform, through which only plain operations can go, as text; None without one."""
         return transform_of(self.query)
 
     @property
     def noise_seed(self) -> int | Tensor:
-        """Samples and dropout draw from different streams."""
+        """The seed of samples, which differs from that of dropout."""
         return self.seed + 0x5BD1E995
 
     def mask(self) -> Tensor | None:
-        """bool, broadcasts to [*leading, T, S]: lengths, allowed and the fixed pattern together; None: all may look."""
+        """Return lengths, allowed and the fixed pattern as bool that broadcasts to [*leading, T, S], or None."""
         fixed = self.pattern.within if isinstance(self.pattern, LocalPredictive) else self.pattern
         masks = [] if self.allowed is None else [self.allowed]
         if self.visible is not None:
@@ -122,9 +122,9 @@ def read(
     generator: torch.Generator | None,
     remembered: bool = False,
 ) -> Request:
-    """Check what came and say in one sentence what is wrong with it.
+    """Check the arguments of a call and return them as a request.
 
-    `remembered`: key, value and lengths come out of a Memory: padding is 0 already, and lengths broadcast as they are.
+    `remembered`: key, value and lengths come from a Memory: padding is 0 already, and lengths broadcast as they are.
     """
     query, key, value = as_autocast(query), as_autocast(key), as_autocast(value)
     _check_states(query, key, value, score, pattern, remembered)
@@ -132,11 +132,11 @@ def read(
     pairs = (*leading, query.shape[-2], key.shape[-2])
     _check_heads(leading, score, pattern)
     fixed = pattern.within if isinstance(pattern, LocalPredictive) else pattern
-    check_own(
+    check_custom(
         fixed, query.shape[-2], key.shape[-2], checks.whole_number("attention", "position", position), query.device
     )
     if bias is not None:
-        bias = checks.pairs("bias", bias, pairs, floating=True).to(wide(query[..., :0, :]).dtype)
+        bias = checks.pairs("bias", bias, pairs, floating=True).to(at_least_float32(query[..., :0, :]).dtype)
     if allowed is not None:
         allowed = checks.pairs("allowed", allowed, pairs, floating=False)
     for name, given in (("bias", bias), ("allowed", allowed)):
@@ -148,7 +148,7 @@ def read(
         counts = read_lengths(lengths, leading, key.shape[-2], query.device)
     zeroed = remembered and allowed is None
     visible, allowed = _visible(counts, allowed, key.shape[-2])
-    dropout = checks.share("dropout", dropout)
+    dropout = checks.fraction("dropout", dropout)
     return Request(
         query=query,
         key=key if zeroed else without_padding(key, visible),
@@ -169,12 +169,12 @@ def read(
 
 
 def without_padding(states: Tensor, visible: Tensor | None) -> Tensor:
-    """states [..., S, D] with 0 where not visible [..., S]; the gradient there is 0, whatever the padding held."""
+    """Return states [..., S, D] with 0 where not visible [..., S]; the gradient there is 0, even if padding was NaN."""
     return states if visible is None else torch.where(visible[..., None], states, 0)
 
 
 def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.device) -> Tensor:
-    """int64 [*prefix of leading, 1, …]: aligned from the left, so that it broadcasts against the leading dims."""
+    """Return int64 [*prefix of leading, 1, …]: aligned from the left, so that it broadcasts to the leading dims."""
     try:
         given = lengths if isinstance(lengths, Tensor) else torch.as_tensor(lengths, device="cpu")
     except (TypeError, ValueError, RuntimeError):
@@ -185,23 +185,23 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     if len(prefix) < given.dim() or any(n not in (1, size) for n, size in zip(given.shape, prefix, strict=True)):
         wanted = f"a shape that begins like the leading dims {checks.shape(leading)}"
         raise ValueError(f"lengths: expected {wanted}, got {checks.shape(given)}")
-    # On other devices the check would wait for the device, and a transform has no numbers to look at: there, lengths
+    # On other devices the check would synchronize, and under a transform there are no numbers to check: there, lengths
     # out of range act as 0 or as the whole row.
-    known = given.device.type == "cpu" and given.numel() and transform_of(given) is None
-    if known and (given.min() < 0 or given.max() > keys):
+    readable = given.device.type == "cpu" and given.numel() and transform_of(given) is None
+    if readable and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
-    return _sent(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
+    return _to_device(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
 
 
-def _sent(lengths: Tensor, device: torch.device) -> Tensor:
-    """int64 on the device, without waiting for what it is doing. Memory that may be paged is copied before the call
-    comes back; pinned memory is read later, when its owner may have changed it."""
+def _to_device(lengths: Tensor, device: torch.device) -> Tensor:
+    """Return int64 on the device, without synchronizing. A copy from pageable memory is staged before the call returns;
+    pinned memory would be read later, when its owner may have changed it."""
     staged = device.type == "cuda" and lengths.device.type == "cpu" and not lengths.is_pinned()
     return lengths.to(device, torch.int64, non_blocking=staged)
 
 
 def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[Tensor | None, Tensor | None]:
-    """(visible [..., S], allowed [..., T, S]): what hides keys from every query, and what hides pairs."""
+    """Return (visible [..., S], allowed [..., T, S]): the mask of keys for all queries, and that of pairs."""
     visible = None if counts is None else torch.arange(keys, device=counts.device) < counts[..., None]
     if allowed is None:
         return visible, None
@@ -212,7 +212,7 @@ def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[
 
 
 def as_autocast(x: Tensor) -> Tensor:
-    """Inside `torch.autocast`, in its dtype, as torch's own attention does."""
+    """Convert a tensor to the dtype of `torch.autocast`, if that is active, as torch's own attention does."""
     if isinstance(x, Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
         dtype = autocast_dtype(x.device)
         return x if dtype is None else x.to(dtype)
@@ -222,6 +222,7 @@ def as_autocast(x: Tensor) -> Tensor:
 def _check_states(
     query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive, remembered: bool
 ) -> None:
+    """Raise if dtypes, devices, positions or features do not fit together."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         checks.states(name, tensor)
         if tensor.dtype is not query.dtype or tensor.device != query.device:
@@ -236,7 +237,7 @@ def _check_states(
         raise ValueError(f"query: expected {query_dim} features for {score.title}, got {checks.shape(query)}")
     if key_dim is not None and key.shape[-1] != key_dim:
         raise ValueError(f"key: expected {key_dim} features for {score.title}, got {checks.shape(key)}")
-    if query_dim is None and key_dim is None and score.lean and query.shape[-1] != key.shape[-1]:
+    if query_dim is None and key_dim is None and score.has_terms and query.shape[-1] != key.shape[-1]:
         raise ValueError(
             f"key: expected {query.shape[-1]} features like query for {score.title}, got {checks.shape(key)}"
         )
@@ -244,6 +245,7 @@ def _check_states(
 
 
 def _check_parameters(query: Tensor, score: Score) -> None:
+    """Raise if the score's parameters differ from the query in dtype or device."""
     parameter = next(score.parameters(), None)
     if parameter is None:
         return
@@ -254,6 +256,7 @@ def _check_parameters(query: Tensor, score: Score) -> None:
 
 
 def _check_heads(leading: torch.Size, score: Score, pattern: Pattern | LocalPredictive) -> None:
+    """Raise if score or pattern are made for another number of heads."""
     for name, heads in (("score", score.heads), ("pattern", heads_of(pattern))):
         if heads is not None and (not leading or leading[-1] != heads):
             got = f"{leading[-1]} in {checks.shape(leading)}" if leading else "no leading dims"
@@ -261,7 +264,7 @@ def _check_heads(leading: torch.Size, score: Score, pattern: Pattern | LocalPred
 
 
 def _seed(generator: torch.Generator | None, query: Tensor) -> int | Tensor:
-    """A whole number; under a transform, which has none, an int64 tensor []."""
+    """Draw a seed: an int; under a torch transform, where ints cannot be read, an int64 tensor []."""
     if generator is not None and not isinstance(generator, torch.Generator):
         raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
     if generator is not None and torch.compiler.is_compiling():

@@ -1,6 +1,6 @@
-"""What attention answers.
+"""The results of attention.
 
-Both are nodes to torch's pytrees, so that torch.func, torch.compile and torch.export can return them.
+Both classes are pytree nodes, so that torch.func, torch.compile and torch.export can return them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Top:
 
 @dataclass(frozen=True)
 class Result:
-    """The context and whatever was asked for beside it; the rest is None."""
+    """The context and the requested outputs; the others are None."""
 
     context: Tensor
     """[..., T, Dv]"""
@@ -33,27 +33,27 @@ class Result:
     """[..., T, S], before dropout, differentiable"""
     top: Top | None = None
     lse: Tensor | None = None
-    """[..., T]: log Σ exp of the energies after scale and temperature; −inf where there is nothing to look at"""
+    """[..., T]: log Σ exp of the energies after scale and temperature; −inf where there is nothing to attend to"""
     chosen: Tensor | None = None
-    """int64 [..., T]: the key that Hard chose; −1 where there is nothing to look at"""
+    """int64 [..., T]: the key that Hard chose; −1 where there is nothing to attend to"""
     log_probability: Tensor | None = None
-    """[..., T]: log softmax(energies) at the chosen key; 0 where there is nothing to look at"""
+    """[..., T]: log softmax(energies) at the chosen key; 0 where there is nothing to attend to"""
 
 
 def _register(kind: type) -> None:
-    """Fields that are None are left out: transforms want tensors."""
+    """Register a dataclass as a pytree node. Fields that are None are left out: transforms expect tensors."""
 
-    def names(of: Any) -> list[str]:
-        return [field.name for field in fields(of) if getattr(of, field.name) is not None]
+    def names(node: Any) -> list[str]:
+        return [field.name for field in fields(node) if getattr(node, field.name) is not None]
 
-    def flatten(of: Any) -> tuple[list[Any], list[str]]:
-        return [getattr(of, name) for name in names(of)], names(of)
+    def flatten(node: Any) -> tuple[list[Any], list[str]]:
+        return [getattr(node, name) for name in names(node)], names(node)
 
-    def flatten_with_keys(of: Any) -> tuple[list[Any], list[str]]:
-        return [(MappingKey(name), getattr(of, name)) for name in names(of)], names(of)
+    def flatten_with_keys(node: Any) -> tuple[list[Any], list[str]]:
+        return [(MappingKey(name), getattr(node, name)) for name in names(node)], names(node)
 
-    def unflatten(values: Iterable[Any], given: list[str]) -> Any:
-        return kind(**dict(zip(given, values, strict=True)))
+    def unflatten(values: Iterable[Any], present: list[str]) -> Any:
+        return kind(**dict(zip(present, values, strict=True)))
 
     register_pytree_node(
         kind,

@@ -1,8 +1,8 @@
-"""Rotary positions (Su et al. 2021): queries and keys are turned by an angle that grows with their position.
+"""Rotary position embeddings (Su et al. 2021): queries and keys are rotated by angles that grow with their position.
 
     (x_a, x_b) → (x_a cos iθ_a − x_b sin iθ_a,  x_b cos iθ_a + x_a sin iθ_a),      b = a + d/2,  θ_a = 10000^(−2a/d)
 
-The product of a query at i and a key at j then depends on their contents and on i − j alone.
+The dot product of a query at i and a key at j then depends on their contents and on i − j alone.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.scores import wide
-from regard.runtime.device_cache import kept
+from regard.core.scores import at_least_float32
+from regard.runtime.device_cache import device_cache
 
 BASE = 10000.0
 
 
 def rotate(states: Tensor, position: int = 0) -> Tensor:
-    """states [..., N, d], the first of them at `position`; d is even."""
+    """Rotate states [..., N, d], the first of them at `position`; d is even."""
     if states.shape[-1] % 2:
         raise ValueError(f"rotary: expected an even number of features a head, got {states.shape[-1]}")
     cosines, sines = (
         table[position : position + states.shape[-2]]
-        for table in _angles(_few(position + states.shape[-2]), states.shape[-1], states.device)
+        for table in _angles(_next_power_of_two(position + states.shape[-2]), states.shape[-1], states.device)
     )
-    first, second = wide(states).chunk(2, -1)
-    turned = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
-    return turned.to(states.dtype)
+    first, second = at_least_float32(states).chunk(2, -1)
+    rotated = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
+    return rotated.to(states.dtype)
 
 
-def _few(count: int) -> int:
-    """The next power of two, so that there are few tables."""
+def _next_power_of_two(count: int) -> int:
+    """Round up to a power of two, so that few tables are cached."""
     return 1 << max(0, count - 1).bit_length()
 
 
-@kept(most=64)
+@device_cache(maxsize=64)
 def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """(cosines, sines) [count, d/2]"""
-    speeds = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
-    angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * speeds
+    """Return (cosines, sines) [count, d/2] of positions 0 … count − 1."""
+    frequencies = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
+    angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * frequencies
     return angles.cos().float().to(device), angles.sin().float().to(device)

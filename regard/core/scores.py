@@ -1,8 +1,8 @@
 """Scores: how well a query and a key fit.
 
-Each score has one readable definition, `energies(query, key)`. Beside it stands what kernels need, which is all that
-they know of a score: it is *bilinear*, (q', k', scale) with energy scale · q'ᵀk', or *additive*, (q', k', v) with
-energy vᵀ tanh(q' + k'). A score of your own may define `energies` alone; it then runs on the reference.
+Each score has one readable definition, `energies(query, key)`. Kernels compute with its terms, which belong to one of
+two families: *bilinear*, (q', k', scale) with energy scale · q'ᵀk', or *additive*, (q', k', v) with energy
+vᵀ tanh(q' + k'). A custom score may define `energies` alone; it then runs on the reference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from regard.runtime.autocast import without_autocast
 
 
 class Bilinear(NamedTuple):
-    """energy = scale · q'ᵀk'"""
+    """Terms of a bilinear score: energy = scale · q'ᵀk'"""
 
     query: Tensor
     """q' [..., T, D]"""
@@ -29,7 +29,7 @@ class Bilinear(NamedTuple):
 
 
 class AdditiveTerms(NamedTuple):
-    """energy = vᵀ tanh(q' + k')"""
+    """Terms of an additive score: energy = vᵀ tanh(q' + k')"""
 
     query: Tensor
     """q' [..., T, H]"""
@@ -40,37 +40,37 @@ class AdditiveTerms(NamedTuple):
 
 
 class Score(nn.Module, ABC):
-    """query [..., T, Dq], key [..., S, Dk] → energies [..., T, S]."""
+    """A function of query [..., T, Dq] and key [..., S, Dk] that returns energies [..., T, S]."""
 
     @abstractmethod
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        """The definition."""
+        """Return the energies by the score's definition."""
 
     def key_side(self, key: Tensor) -> Tensor:
-        """k': all that can be computed from the keys alone. A Memory keeps it."""
+        """Return k': all that can be computed from the keys alone. A Memory caches it."""
         return key
 
     def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
-        """What the kernels compute with; None if the score belongs to neither family."""
+        """Return what the kernels compute with; None if the score belongs to neither family."""
         return None
 
     def expects(self) -> tuple[int | None, int | None]:
-        """(Dq, Dk) where the parameters fix them."""
+        """Return (Dq, Dk) where the parameters determine them, None elsewhere."""
         return None, None
 
     @property
-    def lean(self) -> bool:
-        """Does the score belong to one of the families, so that kernels can compute it and keys can be kept as k'?"""
+    def has_terms(self) -> bool:
+        """Whether the score belongs to one of the families, so that kernels can compute it and k' can be cached."""
         return type(self).terms is not Score.terms
 
     @property
     def title(self) -> str:
-        """What the score is called in messages."""
+        """The name of the score in messages."""
         return type(self).__name__
 
     @property
     def heads(self) -> int | None:
-        """How many heads have parameters of their own; None: all share them."""
+        """The number of heads, each with its own parameters; None: all heads share them."""
         return None
 
 
@@ -85,7 +85,7 @@ class Dot(Score):
 
 
 class ScaledDot(Score):
-    """qᵀk / √d (Vaswani et al. 2017): the energies' spread does not grow with d."""
+    """qᵀk / √d (Vaswani et al. 2017): the variance of the energies does not grow with d."""
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         return query @ key.mT / math.sqrt(query.shape[-1])
@@ -95,14 +95,14 @@ class ScaledDot(Score):
 
 
 class General(Score):
-    """qᵀWk (Luong et al. 2015). `heads=` gives each head a W of its own."""
+    """qᵀWk (Luong et al. 2015). `heads=` gives each head its own W."""
 
     def __init__(self, query_dim: int, key_dim: int, *, heads: int | None = None) -> None:
         super().__init__()
         for name, dim in (("query_dim", query_dim), ("key_dim", key_dim)):
             whole_number("General", name, dim, least=1)
         self.weight = nn.Parameter(torch.empty(*_per_head(heads), query_dim, key_dim))
-        _spread(self.weight, fan_in=key_dim)
+        _init_uniform(self.weight, fan_in=key_dim)
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         return query @ self.weight @ key.mT  # [..., T, Dq] [Dq, Dk] [..., Dk, S]
@@ -119,9 +119,9 @@ class General(Score):
 
 
 class Cosine(Score):
-    """τ · qᵀk / (‖q‖‖k‖); a zero vector fits nothing: energy 0, gradient 0.
+    """τ · qᵀk / (‖q‖‖k‖); a zero vector has energy 0 and gradient 0.
 
-    With `learned=True`, τ > 0 is a parameter, one a head with `heads=`. This is the content addressing of a Neural
+    With `learned=True`, τ > 0 is a parameter, one per head with `heads=`. This is the content addressing of a Neural
     Turing Machine (Graves et al. 2014), w = softmax(β · cos(k, M)): its key is our query, its memory rows are our keys,
     its key strength β is our τ.
     """
@@ -133,19 +133,20 @@ class Cosine(Score):
 
     @property
     def tau(self) -> Tensor | float:
-        """A number, or learned: [] or [heads]."""
+        """τ: a number, or if learned a tensor [] or [heads]."""
         return self.start if self.log_tau is None else self.log_tau.exp()
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        return self._sharpened(unit(query)) @ unit(key).mT
+        return self._times_tau(unit(query)) @ unit(key).mT
 
     def key_side(self, key: Tensor) -> Tensor:
         return unit(key)
 
     def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
-        return Bilinear(self._sharpened(unit(query)), key_side, 1.0)
+        return Bilinear(self._times_tau(unit(query)), key_side, 1.0)
 
-    def _sharpened(self, query: Tensor) -> Tensor:
+    def _times_tau(self, query: Tensor) -> Tensor:
+        """Return τ · query."""
         tau = self.tau
         return query * (tau[..., None, None].to(query.dtype) if isinstance(tau, Tensor) else tau)
 
@@ -158,9 +159,9 @@ class Cosine(Score):
 
 
 class Additive(Score):
-    """vᵀ tanh(Wq + Uk) (Bahdanau et al. 2015). `bias=True` adds a bias inside the tanh; `heads=`: parameters a head.
+    """vᵀ tanh(Wq + Uk) (Bahdanau et al. 2015). `bias=True` adds a bias inside the tanh; `heads=`: one set per head.
 
-    `None` for a dim leaves its projection out: those states come with `hidden` features, projected already.
+    `None` for a dim omits its projection: those states have `hidden` features already.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class Additive(Score):
         self.bias = nn.Parameter(torch.zeros(*lead, hidden)) if bias else None
         for weight in (self.query_weight, self.key_weight, self.vector):
             if weight is not None:
-                _spread(weight, fan_in=weight.shape[-1])
+                _init_uniform(weight, fan_in=weight.shape[-1])
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         q, k = self._query_side(query), self.key_side(key)  # [..., T, H], [..., S, H]
@@ -194,6 +195,7 @@ class Additive(Score):
         return key if self.key_weight is None else key @ self.key_weight.mT
 
     def _query_side(self, query: Tensor) -> Tensor:
+        """Return q' = Wq + bias."""
         side = query if self.query_weight is None else query @ self.query_weight.mT
         return side if self.bias is None else side + self.bias[..., None, :]
 
@@ -213,7 +215,7 @@ class Additive(Score):
 
 
 def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
-    """The terms of a lean score, for queries [..., T, Dq] and k' [..., S, D], checked."""
+    """Return the terms of a score for queries [..., T, Dq] and k' [..., S, D], checked."""
     terms = score.terms(query, key_side)
     if not isinstance(terms, (Bilinear, AdditiveTerms)):
         got = f"got {type(terms).__name__}; a score of neither family leaves `terms` undefined"
@@ -226,49 +228,51 @@ def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | Additi
 
 
 def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
-    """The energies [..., T, S] of what a score hands to the kernels, in float32 or better."""
-    query, key = wide(terms.query), wide(terms.key)
-    with without_autocast(query.device):  # which would narrow the product again
+    """Return the energies [..., T, S] of a score's terms, in float32 or better."""
+    query, key = at_least_float32(terms.query), at_least_float32(terms.key)
+    with without_autocast(query.device):  # which would compute the product in half precision
         if isinstance(terms, Bilinear):
             return query @ key.mT * terms.scale
         pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
-        return (pairs * wide(terms.vector)[..., None, None, :]).sum(-1)
+        return (pairs * at_least_float32(terms.vector)[..., None, None, :]).sum(-1)
 
 
 class GivenTerms(Score):
-    """Terms that were computed before."""
+    """A score whose terms were computed before."""
 
     def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
         super().__init__()
-        self.given, self.named = terms, title
+        self._terms, self._title = terms, title
 
     @property
     def title(self) -> str:
-        return self.named
+        return self._title
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        return energies_of(self.given)
+        return energies_of(self._terms)
 
     def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
-        return self.given
+        return self._terms
 
 
 def unit(x: Tensor) -> Tensor:
-    """x / ‖x‖ over the last dim, in float32 or better; 0 stays 0, with gradient 0."""
-    whole = wide(x)
-    squared = (whole * whole).sum(-1, keepdim=True)
+    """Return x / ‖x‖ over the last dim, computed in float32 or better; 0 stays 0, with gradient 0."""
+    precise = at_least_float32(x)
+    squared = (precise * precise).sum(-1, keepdim=True)
     zero = squared == 0
-    return (whole * torch.where(zero, 0, squared.masked_fill(zero, 1).rsqrt())).to(x.dtype)
+    return (precise * torch.where(zero, 0, squared.masked_fill(zero, 1).rsqrt())).to(x.dtype)
 
 
-def wide(x: Tensor) -> Tensor:
-    """In float32 or better."""
+def at_least_float32(x: Tensor) -> Tensor:
+    """Return a tensor in half precision as float32, any other as it is."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def _per_head(heads: int | None) -> tuple[int, ...]:
+    """Return the leading dims of parameters: [heads], or none if all heads share them."""
     return () if heads is None else (whole_number("Score", "heads", heads, least=1),)
 
 
-def _spread(weight: Tensor, fan_in: int) -> None:
+def _init_uniform(weight: Tensor, fan_in: int) -> None:
+    """Initialize as `nn.Linear` does: uniform in ± 1 / √fan_in."""
     nn.init.uniform_(weight, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))

@@ -1,8 +1,8 @@
-"""One query for each row of a memory, or a few: what a decoder does at every step.
+"""Attention with one or a few queries per row, as a decoder computes it at every step.
 
-With T = 1 the energies [..., 1, S] are few, and there is nothing to plan: they are computed as they are defined, in as
-few operations as possible. A recurrence takes this step hundreds of times a second, on a GPU too, where each operation
-costs its launch.
+With T = 1 the energies [..., 1, S] are small and need no plan: they are computed by their definition, in as few
+operations as possible. A recurrent decoder takes this step hundreds of times a second; on a GPU each operation costs a
+kernel launch.
 
     e = score(q, k),      w = normalizer(e),      context = w · value
 """
@@ -12,19 +12,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.core.additive_reads import HIDDEN, AdditiveReads
+from regard.core.additive_reads import MASKED_ENERGY, AdditiveReads
 from regard.core.normalizers import Entmax, Normalizer, Softmax
 from regard.core.result import Result
-from regard.core.scores import AdditiveTerms, Bilinear, Score, terms_of, wide
+from regard.core.scores import AdditiveTerms, Bilinear, Score, at_least_float32, terms_of
 from regard.runtime.autocast import without_autocast
 
 FEW = 16
-"""queries a row, if nobody asks for gradients"""
+"""the largest number of queries per row that are read without a plan, if gradients are off"""
 
 
 def suits(score: Score, normalizer: Normalizer, full: bool, dropout: float) -> bool:
-    """Is there nothing but score, lengths and a normalizer of the entmax family?"""
-    return score.lean and full and dropout == 0 and isinstance(normalizer, Entmax)
+    """Return whether `read` supports this attention: a score with terms, no mask but lengths, an entmax normalizer."""
+    return score.has_terms and full and dropout == 0 and isinstance(normalizer, Entmax)
 
 
 def read(
@@ -36,10 +36,10 @@ def read(
     padding: Tensor | None,
     reads: AdditiveReads | None,
 ) -> Result:
-    """query [..., 1, Dq]; k' [..., S, D], value [..., S, Dv], padding bool [..., 1, S] out of a memory.
+    """Attend with query [..., 1, Dq] to a memory's k' [..., S, D], value [..., S, Dv], padding bool [..., 1, S].
 
-    `reads` are those of an additive score, where it pays to have them. Keys that several queries share, [B, 1, S, D]
-    for queries [B, k, 1, Dq], are read by all of them at once.
+    `reads` caches what many reads with an additive score share; None where that does not pay. Keys that several
+    queries share, [B, 1, S, D] for queries [B, k, 1, Dq], are read by all of them in one product.
     """
     assert isinstance(normalizer, Entmax)
     shared = query.dim() > 2 and key.dim() == query.dim() and key.shape[-3] == 1
@@ -50,15 +50,15 @@ def read(
         if reads is None:
             energies = _energies(terms)  # [..., T, S]
         elif not torch.is_grad_enabled():
-            energies = reads.energies(wide(terms.query))
-        elif normalizer == Softmax() and reads.take(terms.query):
-            context, weights = reads.read(wide(terms.query))
+            energies = reads.energies(at_least_float32(terms.query))
+        elif normalizer == Softmax() and reads.supports(terms.query):
+            context, weights = reads.read(at_least_float32(terms.query))
             return Result(context.to(value.dtype), weights=weights)
         else:
             energies = _energies(terms)
     if padding is not None:
-        energies = energies.masked_fill(padding, HIDDEN)
-    weights = _normalized(energies, normalizer)
+        energies = energies.masked_fill(padding, MASKED_ENERGY)
+    weights = _normalize(energies, normalizer)
     if padding is not None:
         weights = weights.masked_fill(padding, 0)
     context = weights.to(value.dtype) @ value  # [..., T, Dv]
@@ -68,15 +68,16 @@ def read(
 
 
 def _energies(terms: Bilinear | AdditiveTerms) -> Tensor:
-    """As `energies_of`, with the sum over features as a product of matrices."""
-    query, key = wide(terms.query), wide(terms.key)
+    """Compute `energies_of` with the sum over features as a matrix product."""
+    query, key = at_least_float32(terms.query), at_least_float32(terms.key)
     if isinstance(terms, Bilinear):
         return query @ key.mT * terms.scale
     pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
-    return (pairs @ wide(terms.vector)[..., None, :, None])[..., 0]
+    return (pairs @ at_least_float32(terms.vector)[..., None, :, None])[..., 0]
 
 
-def _normalized(energies: Tensor, normalizer: Entmax) -> Tensor:
+def _normalize(energies: Tensor, normalizer: Entmax) -> Tensor:
+    """Return the weights; for softmax with torch's own kernel."""
     if isinstance(normalizer, Softmax):
         return torch.softmax(energies / normalizer.temperature if normalizer.temperature != 1 else energies, -1)
     return normalizer(energies)

@@ -1,6 +1,6 @@
-"""Sorted, disjoint, half-open runs of key positions: the currency in which patterns list what they keep.
+"""Spans: sorted, disjoint, half-open runs of key positions, with which patterns list what they allow.
 
-A list of spans `[(lo, hi), ...]` costs O(runs), however many keys the runs hold.
+Operations on spans `[(lo, hi), ...]` cost O(runs), however many keys the runs contain.
 """
 
 from collections.abc import Iterable
@@ -10,18 +10,18 @@ Spans = tuple[Span, ...]
 
 
 def union(*lists: Iterable[Span]) -> Spans:
-    """Every position that is in any of the lists; touching runs are joined."""
-    joined: list[Span] = []
+    """Return every position that is in any of the lists; adjacent runs are merged."""
+    merged: list[Span] = []
     for lo, hi in sorted(span for spans in lists for span in spans if span[0] < span[1]):
-        if joined and lo <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(hi, joined[-1][1]))
+        if merged and lo <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(hi, merged[-1][1]))
         else:
-            joined.append((lo, hi))
-    return tuple(joined)
+            merged.append((lo, hi))
+    return tuple(merged)
 
 
 def intersection(left: Spans, right: Spans) -> Spans:
-    """Every position that is in both lists."""
+    """Return every position that is in both lists."""
     common: list[Span] = []
     a = b = 0
     while a < len(left) and b < len(right):
@@ -36,8 +36,8 @@ def intersection(left: Spans, right: Spans) -> Spans:
 
 
 def difference(left: Spans, right: Spans) -> Spans:
-    """Every position of `left` that is not in `right`."""
-    kept: list[Span] = []
+    """Return every position of `left` that is not in `right`."""
+    remaining: list[Span] = []
     b = 0
     for start, stop in left:
         lo = start
@@ -46,25 +46,25 @@ def difference(left: Spans, right: Spans) -> Spans:
         at = b
         while at < len(right) and right[at][0] < stop:
             if lo < right[at][0]:
-                kept.append((lo, right[at][0]))
+                remaining.append((lo, right[at][0]))
             lo = max(lo, right[at][1])
             at += 1
         if lo < stop:
-            kept.append((lo, stop))
-    return tuple(kept)
+            remaining.append((lo, stop))
+    return tuple(remaining)
 
 
 def clip(spans: Iterable[Span], size: int) -> Spans:
-    """The part of the spans that lies in 0 … size − 1."""
+    """Return the part of the spans that lies in 0 … size − 1."""
     bounded = ((max(lo, 0), min(hi, size)) for lo, hi in spans)
     return tuple(span for span in bounded if span[0] < span[1])
 
 
 def runs(positions: Iterable[int]) -> Spans:
-    """Spans of single positions: runs([0, 1, 5]) is ((0, 2), (5, 6))."""
+    """Return the spans of individual positions: runs([0, 1, 5]) is ((0, 2), (5, 6))."""
     return union((p, p + 1) for p in positions)
 
 
 def length(spans: Spans) -> int:
-    """How many positions the spans hold."""
+    """Return how many positions the spans contain."""
     return sum(hi - lo for lo, hi in spans)

@@ -14,11 +14,11 @@ from regard.core import single
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead, MultiHeadMemory, Products, split
 from regard.core.patterns import Causal
-from regard.core.scores import wide
+from regard.core.scores import at_least_float32
 
 
 @dataclass(frozen=True)
-class HeldMemory:
+class StaticKVCache:
     """The keys and values of a decoder's self-attention. `step` and `reorder_` change them in place."""
 
     owner: MultiHead
@@ -29,32 +29,32 @@ class HeldMemory:
     """int64 [1]: how many positions are filled; the caller increments it"""
 
     @classmethod
-    def of(cls, cache: MultiHeadMemory, count: Tensor, room: int) -> HeldMemory:
-        """Copy a cache that `can_be_static` into buffers with room for so many positions."""
+    def of(cls, cache: MultiHeadMemory, count: Tensor, room: int) -> StaticKVCache:
+        """Copy a cache that `can_be_static` into buffers with room for `room` positions."""
 
         def with_room(states: Tensor) -> Tensor:
-            wider = states.new_zeros(*states.shape[:-2], room, states.shape[-1])
-            wider[..., : states.shape[-2], :] = states
-            return wider
+            buffer = states.new_zeros(*states.shape[:-2], room, states.shape[-1])
+            buffer[..., : states.shape[-2], :] = states
+            return buffer
 
         return cls(cache.owner, with_room(cache.memory.key), with_room(cache.memory.value), count)
 
-    def step(self, states: Tensor, products: Products, bias: Tensor | None = None) -> tuple[HeldMemory, Tensor]:
+    def step(self, states: Tensor, products: Products, bias: Tensor | None = None) -> tuple[StaticKVCache, Tensor]:
         """Do what `MultiHeadMemory.step` does, for one state [N, 1, dim] per row."""
         assert bias is None, "a bias depends on the position, which only the device knows"
         owner = self.owner
         features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
-        query, key, value = wide(products.asked(states)).split(features, -1)
-        new = owner.kept(key, value, None, 0)
+        query, key, value = at_least_float32(products.input(states)).split(features, -1)
+        new = owner.memory_of(key, value, None, 0)
         self.key.index_copy_(-2, self.count, new.key)
         self.value.index_copy_(-2, self.count, new.value)
         keys, values = owner.for_every_head(self.key), owner.for_every_head(self.value)
         ahead = torch.arange(keys.shape[-2], device=keys.device)[None] > self.count  # [1, L]
         attention = owner.attention
-        seen = single.read(
+        result = single.read(
             split(query, owner.heads), keys, values, attention.score, attention.active_normalizer, ahead, None
         )
-        return self, products.answered(seen.context.transpose(-3, -2).flatten(-2))
+        return self, products.output(result.context.transpose(-3, -2).flatten(-2))
 
     def reorder_(self, rows: Tensor) -> None:
         """Replace the rows of the batch by the given ones."""
@@ -62,15 +62,15 @@ class HeldMemory:
             states.copy_(states.index_select(0, rows))
 
     def snapshot(self, count: int) -> MultiHeadMemory:
-        """Return a copy of the first `count` positions, as a cache that is never changed."""
+        """Return a copy of the first `count` positions, as an immutable cache."""
         key, value = (states[..., :count, :].clone() for states in (self.key, self.value))
         return MultiHeadMemory(self.owner, Memory(self.owner.attention, key, value, None))
 
 
 def can_be_static(cache: MultiHeadMemory) -> bool:
-    """Does a step attend to all earlier positions, in a way that does not depend on its own position?"""
+    """Return whether a step attends to all earlier positions, in a way that does not depend on its own position."""
     owner = cache.owner
     attention, memory = owner.attention, cache.memory
     plain = not owner.rotary and memory.change is None and memory.lengths is None
-    fits = single.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
-    return plain and fits and attention.pattern == Causal()
+    needs_no_plan = single.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
+    return plain and needs_no_plan and attention.pattern == Causal()

@@ -1,4 +1,4 @@
-"""Honest attention: what speaks for or against the weights of a trace."""
+"""Evidence for or against attention weights as explanations: leave-one-out, gradients and altered attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.look.trace import Trace
 
 
 def examined(translator: ExaminedTranslator, trace: Trace) -> Trace:
-    """The trace with all the evidence about it; the model is asked some dozens of times."""
+    """Return the trace with all the evidence about its weights; the model runs some dozens of times."""
     tokens = translator.said(trace)
-    found = [make(translator, trace, tokens) for make in (leave_one_out, gradient)]
-    return replace(trace, evidence=found, altered=altered(translator, trace, tokens))
+    evidence = [compute(translator, trace, tokens) for compute in (leave_one_out, gradient)]
+    return replace(trace, evidence=evidence, altered=altered(translator, trace, tokens))

@@ -1,7 +1,7 @@
-"""Do other values point where the weights do?
+"""Agreement of attention weights with other measures of the importance of source words.
 
-Spearman's rank correlation of a target word's weights with the other values over the source words, averaged over the
-target words: near 1 where they do, near 0 where they have nothing to do with each other.
+It is Spearman's rank correlation of a target word's weights with the other values over the source words, averaged over
+the target words: near 1 where they agree, near 0 where they are unrelated.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from regard.look.trace import Evidence, Matrix, Trace
 
 
 def evidence(name: str, values: Matrix, trace: Trace) -> Evidence:
-    """values [target words, source words]"""
+    """Return values [target words, source words] as evidence, with their agreement with the weights of the trace."""
     return Evidence(name, values, agreement(trace.by_words()[2], values, trace))
 
 
 def agreement(weights: Matrix, values: Matrix, trace: Trace) -> float:
-    """The mean rank correlation over target words; end tokens on both sides are left out."""
+    """Return the mean rank correlation over target words; end tokens on both sides are left out."""
     rows = [row for row, word in enumerate(trace.target.words) if word.text]
     columns = [column for column, word in enumerate(trace.source.words) if word.text]
-    found = [spearman(weights[row, columns], values[row, columns]) for row in rows]
-    known = [value for value in found if value is not None]
-    return float(np.mean(known)) if known else 0.0
+    correlations = [spearman(weights[row, columns], values[row, columns]) for row in rows]
+    defined = [value for value in correlations if value is not None]
+    return float(np.mean(defined)) if defined else 0.0
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> float | None:
-    """The correlation of ranks, ties sharing theirs; None where one of them is the same everywhere."""
+    """Return the rank correlation, with mean ranks for ties; None if one of the arrays is constant."""
     ranks = np.stack([_ranks(one), _ranks(other)])
     ranks -= ranks.mean(1, keepdims=True)
     spread = np.sqrt((ranks**2).sum(1))
@@ -34,6 +34,7 @@ def spearman(one: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the ranks of the values, from 0; ties get their mean rank."""
     below = (values[None] < values[:, None]).sum(1)
     equal = (values[None] == values[:, None]).sum(1)
     return np.asarray(below + (equal - 1) / 2, np.float64)

@@ -1,4 +1,4 @@
-"""What a model says when its attention is taken from it: if nothing changes, the weights explain nothing."""
+"""What a model predicts when its attention weights are replaced: if nothing changes, the weights explain nothing."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from regard.search.hypothesis import DecoderModel
 from regard.search.stepwise import greedy
 
 Change = Callable[[Tensor], Tensor]
-"""weights [..., S] → others"""
+"""a function from weights [..., S] to other weights"""
 
 
 def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> list[Altered]:
-    """Greedy translations, and log p of the `tokens` that were said, with other weights in the place of its own."""
+    """Return greedy translations, and log p of the trace's `tokens`, with the model's own weights and with others."""
     models: dict[str, DecoderModel] = {
         "as it is": translator.model,
-        "uniform attention": _Altering(translator.model, _uniform),
-        "shuffled attention": _Altering(translator.model, _shuffled),
+        "uniform attention": _WithChangedAttention(translator.model, _uniform),
+        "shuffled attention": _WithChangedAttention(translator.model, _shuffled),
     }
     batch, lengths = translator.batch([translator.tokens(trace.source.text)])
-    found = []
+    results = []
     for name, model in models.items():
         with translator.autocast():
-            (said,) = greedy(model, batch, lengths, translator.limit)
-            (told,) = force_decode(model, batch, lengths, [tokens])
-        text = translator.vocabularies.target.decode(said.tokens)
-        found.append(Altered(name, text, float(told.log_probabilities.sum())))
-    return found
+            (hypothesis,) = greedy(model, batch, lengths, translator.limit)
+            (forced,) = force_decode(model, batch, lengths, [tokens])
+        text = translator.vocabularies.target.decode(hypothesis.tokens)
+        results.append(Altered(name, text, float(forced.log_probabilities.sum())))
+    return results
 
 
-class _Altering:
-    """A model whose weights are changed wherever it looks at the source."""
+class _WithChangedAttention:
+    """A model whose cross-attention weights are changed."""
 
     def __init__(self, model: DecoderModel, change: Change) -> None:
         self._model, self._change = model, change
@@ -58,6 +58,6 @@ def _uniform(weights: Tensor) -> Tensor:
 
 
 def _shuffled(weights: Tensor) -> Tensor:
-    """By the same order at every step, and every time."""
+    """Permute the weights, in the same order at every step and in every run."""
     order = np.random.default_rng(weights.shape[-1]).permutation(weights.shape[-1])
     return weights[..., torch.from_numpy(order).to(weights.device)]

@@ -1,4 +1,4 @@
-"""Gradients of a model in use, which is in evaluation mode."""
+"""Gradients of a model in evaluation mode."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 @contextmanager
 def differentiating() -> Iterator[None]:
-    """Compute with gradients, and without cuDNN's RNNs: they have none in evaluation mode.
+    """Enable gradients, and disable cuDNN: its RNNs have no backward pass in evaluation mode.
 
-    Training mode, in which they have, would bring dropout with it.
+    Training mode, in which they have one, would enable dropout.
     """
     before = torch.backends.cudnn.enabled
     torch.backends.cudnn.enabled = False

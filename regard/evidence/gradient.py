@@ -16,28 +16,28 @@ from regard.text.vocabulary import START
 
 
 def gradient(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> Evidence:
-    """One copy of the sentence for each target word, so that one backward pass serves all."""
+    """Return the gradient × input of every target word; each has its own copy of the sentence in one backward pass."""
     target, source = trace.target, trace.source
     count, model = len(target.words), translator.model
     batch, lengths = translator.batch([translator.tokens(source.text)] * count)
-    given = torch.tensor([[START, *tokens[:-1]]] * count, device=batch.device)
-    wanted = torch.tensor([tokens] * count, device=batch.device)
+    decoder_input = torch.tensor([[START, *tokens[:-1]]] * count, device=batch.device)
+    expected = torch.tensor([tokens] * count, device=batch.device)
     embedded: list[Tensor] = []
 
-    def keep(_: object, __: object, output: Tensor) -> Tensor:
+    def capture(_: object, __: object, output: Tensor) -> Tensor:
         embedded.append(output.detach().requires_grad_())
         return embedded[0]
 
-    hook = model.source_embedding.register_forward_hook(keep)
+    hook = model.source_embedding.register_forward_hook(capture)
     try:
         with differentiating(), translator.autocast():
-            logits = model.logits(model(batch, lengths, given).output).float()  # [words, T, V]
-            logs = torch.log_softmax(logits, -1).gather(-1, wanted[..., None])[..., 0]
-            mine = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
-            (found,) = torch.autograd.grad((logs * mine).sum(), embedded[0])
+            logits = model.logits(model(batch, lengths, decoder_input).output).float()  # [words, T, V]
+            log_probs = torch.log_softmax(logits, -1).gather(-1, expected[..., None])[..., 0]
+            own = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
+            (gradients,) = torch.autograd.grad((log_probs * own).sum(), embedded[0])
     finally:
         hook.remove()
-    by_piece = (found * embedded[0]).sum(-1).abs().detach().float().cpu().numpy()  # [target words, source pieces]
+    by_piece = (gradients * embedded[0]).sum(-1).abs().detach().float().cpu().numpy()  # [target words, source pieces]
     values = np.zeros((count, len(source.words)), np.float32)
     np.add.at(values.T, np.array(source.groups), by_piece.T)
     return evidence("gradient", values, trace)

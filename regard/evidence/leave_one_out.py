@@ -1,4 +1,4 @@
-"""Leave one word out: by how much does log p of each target word fall when a source word is not there?"""
+"""Leave-one-out: how much log p of each target word falls when a source word is removed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from regard.text.normal import tidy
 
 
 def leave_one_out(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> Evidence:
-    """The source with each of its words left out in turn must say the same `tokens`. The end token stays: 0."""
+    """Force-decode `tokens` from the source without each of its words in turn; the end token is never removed: 0."""
     source, target = trace.source, trace.target
     words = [word for word in source.words if word.text]
     texts = [source.text, *(tidy(source.text[: word.start] + " " + source.text[word.end :]) for word in words)]
     batch, lengths = translator.batch([translator.tokens(text) for text in texts])
     with translator.autocast():
-        told = force_decode(translator.model, batch, lengths, [tokens] * len(texts))
-    logs = np.stack([each.log_probabilities for each in told])  # [1 + source words, target pieces]
+        forced = force_decode(translator.model, batch, lengths, [tokens] * len(texts))
+    log_probs = np.stack([each.log_probabilities for each in forced])  # [1 + source words, target pieces]
     values = np.zeros((len(target.words), len(source.words)), np.float32)
-    np.add.at(values[:, : len(words)], np.array(target.groups), (logs[:1] - logs[1:]).T)
+    np.add.at(values[:, : len(words)], np.array(target.groups), (log_probs[:1] - log_probs[1:]).T)
     return evidence("leave one out", values, trace)

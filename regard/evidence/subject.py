@@ -1,4 +1,4 @@
-"""What evidence asks of the models that it examines."""
+"""Protocols of the predictors for which evidence is computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.text.documents import Reader
 
 
 class ExaminedTranslator(Protocol):
-    """A translator whose traces are examined."""
+    """A translator for whose traces evidence is computed."""
 
     model: TranslationModel
     vocabularies: Vocabularies
@@ -34,11 +34,11 @@ class ExaminedTranslator(Protocol):
         """Return the token ids of a trace's target."""
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Return sources as the model takes them: (padded, lengths)."""
+        """Return the sources as the model takes them: (padded token ids, lengths)."""
 
 
 class ExaminedClassifier(Protocol):
-    """A classifier whose traces are examined."""
+    """A classifier for whose traces evidence is computed."""
 
     device: torch.device
 
@@ -53,4 +53,4 @@ class ExaminedClassifier(Protocol):
         """Compute in the precision that was asked for."""
 
     def logits(self, texts: Sequence[str]) -> Tensor:
-        """Return [texts, labels]."""
+        """Return the logits of the texts, [texts, labels]."""

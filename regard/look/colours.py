@@ -1,7 +1,7 @@
-"""Colours for weights: one run from almost the paper's colour to the strongest, for light paper and for dark.
+"""Sequential colour maps for weights, from near the background to the strongest colour, for light and dark themes.
 
-On light paper more weight is darker, on dark paper lighter. Lightness alone tells the weights apart, so the colours
-can be read by eyes that see few hues, and in print without any.
+On a light background more weight is darker, on a dark one lighter. Lightness alone distinguishes the weights, so that
+the colours can be read with colour blindness and in greyscale print.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from functools import cache
 from typing import NamedTuple
 
 LEVELS = 64
-"""shades above the one for nothing"""
+"""shades above the one for a weight of 0"""
 LIGHT = ("#f4f4ec", "#b8dccb", "#70b7b7", "#398bae", "#285a9a", "#221f5c")
 DARK = ("#1f252e", "#254a78", "#2273a3", "#37a0ad", "#86ceb4", "#f1f6cf")
 LIGHT_AGAINST = (LIGHT[0], "#f6dfc6", "#efbd8a", "#df9150", "#bf6420", "#8d420d", "#552503")
-"""for what is below 0: evidence that speaks against a weight"""
+"""for values below 0: evidence against a weight"""
 DARK_AGAINST = (DARK[0], "#4d3019", "#7d4718", "#b1631d", "#d98a45", "#f0b886", "#ffe6cf")
 
 
 class Paper(NamedTuple):
-    """All colours of a picture but those of its weights."""
+    """The colours of a picture except for those of its weights."""
 
     ground: str
     text: str
     faint: str
-    """for what matters less than the words"""
+    """text that matters less than the words"""
     link: str
 
 
@@ -33,38 +33,39 @@ DARK_PAPER = Paper("#13171d", "#e9ecef", "#9aa4b1", "#74c2b6")
 
 
 def level(weight: float) -> int:
-    """Which of the shades a weight has, 0 to LEVELS; beyond 0 and 1 as at them."""
+    """Return the shade of a weight, 0 to LEVELS; weights are clamped to 0 and 1."""
     return round(max(0.0, min(1.0, weight)) * LEVELS)
 
 
 def colour(weight: float, dark: bool = False) -> str:
-    """#rrggbb for a weight from 0 to 1."""
+    """Return the colour of a weight from 0 to 1, as #rrggbb."""
     return shades(DARK if dark else LIGHT)[level(weight)]
 
 
 def ink(background: str) -> str:
-    """Black or white, whichever can be read better; the worse of all backgrounds still gives a contrast of 4.58."""
+    """Return black or white, whichever has more contrast; on the worst background the contrast is still 4.58."""
     light = luminance(background)
     return "#000000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#ffffff"
 
 
 def luminance(colour: str) -> float:
-    """From 0, black, to 1, white, as WCAG defines it."""
+    """Return the relative luminance as WCAG defines it, from 0 for black to 1 for white."""
     red, green, blue = (_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @cache
 def shades(stops: tuple[str, ...]) -> tuple[str, ...]:
-    """LEVELS + 1 of them; between such colours as above, straight lines in Oklab, where equal steps look equal."""
+    """Return LEVELS + 1 colours, interpolated linearly between the stops in Oklab, where equal steps look equal."""
     labs = [_to_oklab(stop) for stop in stops]
-    found = []
+    colours = []
     for number in range(LEVELS + 1):
         place = number / LEVELS * (len(labs) - 1)
         before = min(int(place), len(labs) - 2)
-        share = place - before
-        found.append(_from_oklab([a + (b - a) * share for a, b in zip(labs[before], labs[before + 1], strict=True)]))
-    return tuple(found)
+        fraction = place - before
+        stops_around = zip(labs[before], labs[before + 1], strict=True)
+        colours.append(_from_oklab([a + (b - a) * fraction for a, b in stops_around]))
+    return tuple(colours)
 
 
 # Oklab (Björn Ottosson, 2020): linear sRGB → cone responses → their cube roots → lightness and two hues.

@@ -1,7 +1,7 @@
-"""What is odd about a trace: signs of words left out or said twice, found in the weights alone.
+"""Diagnostics of a trace: signs of omitted or repeated words, from the attention weights alone.
 
-Coverage of a source word is Σ_t w_ts over the target words t (Tu et al. 2016): about 1 where words answer each other
-one by one, near 0 for a word that nothing looked at.
+The coverage of a source word is Σ_t w_ts over the target words t (Tu et al. 2016): about 1 where words correspond one
+to one, near 0 for a word that no target word attends to.
 """
 
 from __future__ import annotations
@@ -15,41 +15,42 @@ from regard.look.trace import Span, Trace
 from regard.text.boundaries import is_punctuation
 
 MISSED = 0.2
-"""coverage below which a word is likely left out"""
+"""coverage below which a word was likely left out"""
 REPEATED = 2.5
-"""coverage above which a word is likely said more than once"""
+"""coverage above which a word was likely translated more than once"""
 MEASURES = ("missed", "repeated", "entropy", "punctuation", "end")
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Of one trace; shares are from 0 to 1."""
+    """The diagnosis of one trace; fractions are from 0 to 1."""
 
     entropy: float
-    """bits, the mean over the target's words: 0 if each looks at one word only"""
+    """bits, the mean over the target words: 0 if each attends to one word only"""
     coverage: list[float]
     """of each source word, the end token last"""
     missed: list[str]
-    """source words that were hardly looked at"""
+    """source words with little attention"""
     repeated: list[str]
-    """source words that were looked at again and again"""
+    """source words with attention from many target words"""
     punctuation: float
-    """share of all weight that went to punctuation"""
+    """fraction of all weight on punctuation"""
     end: float
-    """share that went to the end token"""
+    """fraction of all weight on the end token"""
 
     def measure(self, name: str) -> float:
-        """The larger, the odder."""
+        """Return a measure by its name, as a number; larger means more suspicious."""
         if name not in MEASURES:
             raise ValueError(f"diagnose: expected one of {', '.join(MEASURES)}, got {name!r}")
-        found = getattr(self, name)
-        return float(len(found)) if isinstance(found, list) else float(found)
+        value = getattr(self, name)
+        return float(len(value)) if isinstance(value, list) else float(value)
 
 
 def diagnose(trace: Trace) -> Diagnosis:
+    """Return the diagnosis of a trace, from its mean attention between words."""
     target, source, weights = trace.by_words()
-    said = np.array([bool(word.text) for word in target], bool)  # the end token looks, too, but says nothing
-    weights = weights[said].astype(np.float64)  # [target words, source words]
+    has_text = np.array([bool(word.text) for word in target], bool)  # the end token attends, too, but adds no text
+    weights = weights[has_text].astype(np.float64)  # [target words, source words]
     coverage = weights.sum(0)
     total = max(coverage.sum(), 1e-12)
     marks = np.array([_is_mark(word) for word in source], bool)
@@ -58,8 +59,8 @@ def diagnose(trace: Trace) -> Diagnosis:
     return Diagnosis(
         entropy=_entropy(weights),
         coverage=[round(float(value), 4) for value in coverage],
-        missed=[word.text for word, value in _chosen(source, coverage, content) if value < MISSED],
-        repeated=[word.text for word, value in _chosen(source, coverage, content) if value > REPEATED],
+        missed=[word.text for word, value in _selected(source, coverage, content) if value < MISSED],
+        repeated=[word.text for word, value in _selected(source, coverage, content) if value > REPEATED],
         punctuation=float(coverage[marks].sum() / total),
         end=float(coverage[ends].sum() / total),
     )
@@ -76,19 +77,19 @@ def _is_mark(word: Span) -> bool:
     return bool(word.text) and all(map(is_punctuation, word.text))
 
 
-def _chosen(words: Sequence[Span], values: np.ndarray, which: np.ndarray) -> list[tuple[Span, float]]:
-    return [(word, float(value)) for word, value, kept in zip(words, values, which, strict=True) if kept]
+def _selected(words: Sequence[Span], values: np.ndarray, mask: np.ndarray) -> list[tuple[Span, float]]:
+    return [(word, float(value)) for word, value, selected in zip(words, values, mask, strict=True) if selected]
 
 
 @dataclass(frozen=True)
 class Overall:
-    """Of many traces."""
+    """The summary of the diagnoses of many traces."""
 
     traces: int
     entropy: float
     """mean, bits"""
     with_missed: int
-    """traces with a word that was hardly looked at"""
+    """traces with a source word of little attention"""
     with_repeated: int
     punctuation: float
     end: float
@@ -103,14 +104,15 @@ class Overall:
         ]
 
 
-def overall(found: Sequence[Diagnosis]) -> Overall:
-    if not found:
+def overall(diagnoses: Sequence[Diagnosis]) -> Overall:
+    """Return means and counts over the diagnoses of many traces."""
+    if not diagnoses:
         raise ValueError("expected at least one trace to diagnose, got none")
     return Overall(
-        len(found),
-        float(np.mean([each.entropy for each in found])),
-        sum(bool(each.missed) for each in found),
-        sum(bool(each.repeated) for each in found),
-        float(np.mean([each.punctuation for each in found])),
-        float(np.mean([each.end for each in found])),
+        len(diagnoses),
+        float(np.mean([each.entropy for each in diagnoses])),
+        sum(bool(each.missed) for each in diagnoses),
+        sum(bool(each.repeated) for each in diagnoses),
+        float(np.mean([each.punctuation for each in diagnoses])),
+        float(np.mean([each.end for each in diagnoses])),
     )

@@ -1,4 +1,4 @@
-"""What a model was like at a validation: how well it did, and what it looked at."""
+"""The validations of a training run: their scores, and traces of the attention at the time."""
 
 from __future__ import annotations
 
@@ -13,39 +13,41 @@ from regard.look.trace import Trace
 
 @dataclass(frozen=True)
 class Moment:
+    """One validation of a training run."""
+
     update: int
-    """updates of the weights so far"""
+    """optimizer updates so far"""
     epoch: float
     loss: float
-    """in training, since the moment before"""
+    """training loss since the previous moment"""
     score: float
-    """on dev: higher is better"""
+    """on the dev set; higher is better"""
     traces: Sequence[Trace]
     """of the same sentences, in the same order, at every moment"""
 
 
 def read_moments(log: Path) -> list[Moment]:
-    """The validations of a run, out of its log."""
+    """Return the validations that the log of a training run records."""
     if not log.is_file():
         raise ValueError(f"{log}: expected the log of a training run, and there is none")
-    found = []
+    moments = []
     for number, line in enumerate(log.read_bytes().split(b"\n"), 1):
         try:
             moment = _read_moment(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{log}, line {number}: damaged: {error}") from None
         if moment is not None:
-            found.append(moment)
-    if not found:
+            moments.append(moment)
+    if not moments:
         raise ValueError(f"{log}: expected validations with what was looked at, and there are none")
-    counts = sorted({len(moment.traces) for moment in found})
+    counts = sorted({len(moment.traces) for moment in moments})
     if len(counts) > 1:
         raise ValueError(f"{log}: damaged: expected as many traces at every validation, got {counts}")
-    return found
+    return moments
 
 
 def _read_moment(line: bytes) -> Moment | None:
-    """A line of the log, or None if it is about something else."""
+    """Return the validation of a line of the log, or None if the line is about something else."""
     if not line.strip():
         return None
     entry = Field(json.loads(line), "")
@@ -55,7 +57,7 @@ def _read_moment(line: bytes) -> Moment | None:
     loss = entry["loss"]
     score = entry.get("chrf") or entry["score"]
     return Moment(
-        entry["update"].whole(),
+        entry["update"].integer(),
         entry["epoch"].number(),
         float("nan") if loss.value is None else loss.number(),
         score.number(),

@@ -1,5 +1,4 @@
-"""Values of a JSON document that know where they stand, so that an error names the place, what came and what was
-expected there."""
+"""JSON values that know their path in the document, so that errors name the path, what was expected and what came."""
 
 from __future__ import annotations
 
@@ -9,40 +8,40 @@ from typing import Any
 
 import numpy as np
 
-SHOWN = 60
+MAX_SHOWN = 60
 """characters of a value that an error shows"""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A value, and its place, such as `source.pieces[3]`."""
+    """A JSON value and its path, such as `source.pieces[3]`. Accessors check the type and raise a ValueError."""
 
     value: Any
     place: str = ""
 
     def wrong(self, expected: str) -> ValueError:
-        """The error that says what was expected here."""
+        """Return the error that says what was expected here."""
         shown = repr(self.value)
-        shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+        shown = shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "…"
         return ValueError(f"{self.place}: expected {expected}, got {shown}")
 
     def __getitem__(self, name: str) -> Field:
-        """A field that an object must have."""
-        found = self.get(name)
-        if found is None:
-            raise ValueError(f"{self._inside(name)}: expected it, and there is none")
-        return found
+        """Return a required field of an object."""
+        field = self.get(name)
+        if field is None:
+            raise ValueError(f"{self._path_of(name)}: expected it, and there is none")
+        return field
 
     def get(self, name: str) -> Field | None:
-        """A field that an object may have."""
+        """Return an optional field of an object, None if it is missing."""
         if not isinstance(self.value, dict):
             raise self.wrong("an object")
-        return Field(self.value[name], self._inside(name)) if name in self.value else None
+        return Field(self.value[name], self._path_of(name)) if name in self.value else None
 
     def each(self, name: str) -> Iterator[Field]:
-        """The items of a list that an object may have."""
-        found = self.get(name)
-        return iter(()) if found is None else found.items()
+        """Return the items of an optional list of an object."""
+        field = self.get(name)
+        return iter(()) if field is None else field.items()
 
     def items(self) -> Iterator[Field]:
         if not isinstance(self.value, list):
@@ -67,26 +66,26 @@ class Field:
         except OverflowError:
             raise self.wrong("a number that a float can hold") from None
 
-    def whole(self) -> int:
+    def integer(self) -> int:
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not 0 <= self.value < 2**63:
             raise self.wrong("a whole number of at least 0")
         return self.value
 
     def matrix(self, dims: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Nested lists of numbers, all of a depth and of finite values."""
+        """Return nested lists of finite numbers as an array with `dims` dimensions."""
         try:
-            found = np.array(self.value)
+            array = np.array(self.value)
         except (ValueError, OverflowError):
             raise self.wrong(f"numbers in {dims} dims, as many in each row") from None
-        if found.ndim != dims:
-            raise ValueError(f"{self.place}: expected numbers in {dims} dims, got {found.ndim}")
-        if found.size and found.dtype.kind not in "iuf":
+        if array.ndim != dims:
+            raise ValueError(f"{self.place}: expected numbers in {dims} dims, got {array.ndim}")
+        if array.size and array.dtype.kind not in "iuf":
             raise self.wrong("numbers")
         with np.errstate(over="ignore"):
-            values = found.astype(np.float32)
+            values = array.astype(np.float32)
         if not np.isfinite(values).all():
             raise ValueError(f"{self.place}: expected finite numbers")
         return values
 
-    def _inside(self, name: str) -> str:
+    def _path_of(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name

@@ -1,7 +1,7 @@
-"""Traces as one HTML file: it holds all it needs, asks nobody for anything, and can be sent by mail.
+"""Traces as one self-contained HTML file, which loads nothing and can be sent by mail.
 
-The traces lie in it as JSON; the script in regard/look/assets draws them, in the colours of all views. Text of traces
-never becomes markup, and the browser is told, by their hashes, to take no other script or style than these.
+The traces are embedded as JSON; the scripts in regard/look/assets draw them, in the same colours as all views. Text of
+traces never becomes markup, and a Content-Security-Policy with hashes allows no other script or style than ours.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ SCRIPTS = (
     "panels.js",
     "page.js",
 )
-"""each uses what stands before it"""
+"""in order: each script uses those before it"""
 
 
 def page(traces: Sequence[Trace], title: str | None = None) -> str:
-    """A page in which one can look around in each of the traces."""
+    """Return an interactive HTML page of the traces."""
     if not traces:
         raise ValueError("traces: expected at least one, got none")
     return _document(of_traces(traces), title or "What the model looked at")
 
 
 def history_page(moments: Sequence[Moment], title: str | None = None) -> str:
-    """A page in which the alignment emerges, from validation to validation."""
+    """Return an HTML page that shows how the attention developed, from validation to validation."""
     if not moments:
         raise ValueError("moments: expected at least one, got none")
     counts = {len(moment.traces) for moment in moments}
@@ -55,7 +55,7 @@ def history_page(moments: Sequence[Moment], title: str | None = None) -> str:
 
 
 def frame(traces: Sequence[Trace]) -> str:
-    """The page as an element of another page, such as a notebook: apart from all else there, everything inline."""
+    """Return the page as an iframe for another page, such as a notebook; everything is inline."""
     document = html.escape(page(traces))
     name = "What the model looked at"
     style = f"width:100%;height:{_height(traces)}px;border:0;color-scheme:normal"
@@ -63,7 +63,7 @@ def frame(traces: Sequence[Trace]) -> str:
 
 
 def _height(traces: Sequence[Trace]) -> int:
-    """About what the page needs. Where its script may run, it then takes what it does need."""
+    """Return the approximate height of the page in pixels; its script, where it may run, sets the exact one."""
     rows = max(len(trace.target.words) for trace in traces)
     answers = max(len(trace.candidates) for trace in traces)
     return 620 + min(40 * rows, 640) + 30 * answers
@@ -79,13 +79,13 @@ def _document(content: dict[str, Any], title: str) -> str:
         "script_hash": _hash(script),
         "data": _safe(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))),
     }
-    # All at once: what has been put in is not looked at again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("page.html"))
+    # In one pass, so that placeholders in the inserted text are not replaced.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))
 
 
 def _safe(text: str) -> str:
-    """JSON that cannot end its element or begin another, and is UTF-8."""
-    return re.sub(r"[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    """Return JSON with escapes for all that could end its HTML element or begin another, or is not valid UTF-8."""
+    return re.sub(r"[<>&\u2028\u2029\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _hash(text: str) -> str:
@@ -94,7 +94,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _assets() -> tuple[str, str]:
-    """(style, script)"""
+    """Return (style, script) of the page."""
     script = "\n".join(_read(name) for name in SCRIPTS)
     colours = [_colours(LIGHT_PAPER, LIGHT, LIGHT_AGAINST), _colours(DARK_PAPER, DARK, DARK_AGAINST)]
     palette = f":root {{ {colours[0]} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {colours[1]} }} }}\n"
@@ -102,7 +102,7 @@ def _assets() -> tuple[str, str]:
 
 
 def _colours(paper: Paper, weights: tuple[str, ...], against: tuple[str, ...]) -> str:
-    """As variables of the style: --ground, --text, --faint, --link, and --weights and --against as lists of shades."""
+    """Return the CSS variables --ground, --text, --faint, --link, and --weights and --against as lists of shades."""
     lists = {"weights": " ".join(shades(weights)), "against": " ".join(shades(against))}
     return " ".join(f"--{name}: {value};" for name, value in (paper._asdict() | lists).items())
 

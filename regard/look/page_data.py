@@ -1,12 +1,12 @@
-"""What a page holds of its traces: JSON for its script. Weights are bytes, 255 for a weight of `top`.
+"""The JSON that a page holds for its script. Weights are quantized to bytes, 255 for a weight of `top`.
 
-    {"end", "blank": the signs for the end token and for a piece with nothing to be seen in it,
+    {"end", "blank": the symbols for the end token and for a piece without visible text,
      "moments": null, or [{"update", "epoch", "loss", "score"}, …],
      "traces": [for each moment, or once: [trace, …]],
      "cards": [[[name, value], …], …]}
 
-A side has words, and units: its pieces, but joined where one would cut a character as people see it. Weights are there
-by units, and by words where these are not the same.
+A side has words, and units: its pieces, joined where a piece boundary would split a grapheme. Weights are given by
+units, and by words where these differ.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from regard.look.table import BLANK, END
 from regard.look.trace import SIDES, Attended, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, units
 
-STEPS = 255
-"""from 0 to 1"""
-SIGNS = {"end": END, "blank": BLANK}
+MAX_BYTE = 255
+"""the byte for a value of 1"""
+SYMBOLS = {"end": END, "blank": BLANK}
 
 
 def of_traces(traces: Sequence[Trace]) -> dict[str, Any]:
+    """Return the content of a page of traces."""
     cards: list[Any] = []
-    return SIGNS | {"moments": None, "traces": [[_trace(trace, cards) for trace in traces]], "cards": cards}
+    return SYMBOLS | {"moments": None, "traces": [[_trace(trace, cards) for trace in traces]], "cards": cards}
 
 
 def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
+    """Return the content of a page of the validations of a run."""
     cards: list[Any] = []
-    return SIGNS | {
+    return SYMBOLS | {
         "moments": [
             {
                 "update": moment.update,
@@ -52,7 +54,7 @@ def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
 
 
 def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
-    card = [[name, _told(value)] for name, value in trace.model.items()]
+    card = [[name, _card_text(value)] for name, value in trace.model.items()]
     if card not in cards:
         cards.append(card)
     return {
@@ -68,7 +70,7 @@ def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    """Units as [what stands before it, its text]: put together they are the text."""
+    """Return a side; its units are [text between the previous unit and this one, own text]: joined, the whole text."""
     groups = units(side)
     parts: list[list[str]] = []
     owners: list[int] = []
@@ -94,7 +96,7 @@ def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
     rows, columns = trace.sides(given.name)
     finer = by_units(given.weights, rows, columns)
     coarser = by_words(given.weights, rows, columns)
-    # Of one answer about a long text each word has little: in steps of 1/255 nothing would be left of it.
+    # A label spreads its weight over a long text: quantized to 1/255, the weight of each word would become 0.
     top = max(float(coarser.max(initial=0)), 1e-6) if len(rows.words) == 1 else 1.0
     same = finer.shape == coarser.shape and np.allclose(finer, coarser, atol=1e-6)
     return {
@@ -110,13 +112,13 @@ def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
 
 
 def _steps(trace: Trace) -> list[list[Any]]:
-    """For each unit of the target its steps: [piece, probability, [[another, its probability], …]]."""
+    """Return for each unit of the target its steps: [piece, probability, [[alternative, its probability], …]]."""
     groups = units(trace.target)
-    found: list[list[Any]] = [[] for _ in range(groups[-1] + 1 if groups and trace.steps else 0)]
+    steps: list[list[Any]] = [[] for _ in range(groups[-1] + 1 if groups and trace.steps else 0)]
     for step, piece, number in zip(trace.steps, trace.target.pieces, groups, strict=False):
-        others = [[text, _number(chance, 6)] for text, chance in step.others]
-        found[number].append([piece.text, _number(step.probability, 6), others])
-    return found
+        others = [[text, _number(probability, 6)] for text, probability in step.others]
+        steps[number].append([piece.text, _number(step.probability, 6), others])
+    return steps
 
 
 def _evidence(given: Evidence) -> dict[str, Any]:
@@ -131,21 +133,22 @@ def _evidence(given: Evidence) -> dict[str, Any]:
 
 
 def _packed(values: Matrix) -> str:
-    steps = np.rint(np.clip(np.nan_to_num(values), 0, 1) * STEPS).astype(np.uint8)
-    return base64.b64encode(steps.tobytes()).decode("ascii")
+    """Return values from 0 to 1 as bytes in base64."""
+    quantized = np.rint(np.clip(np.nan_to_num(values), 0, 1) * MAX_BYTE).astype(np.uint8)
+    return base64.b64encode(quantized.tobytes()).decode("ascii")
 
 
 def _number(value: float, digits: int = 4) -> float | None:
-    """JSON has no infinity, nor what is not a number."""
+    """Return a rounded number, or None for NaN and infinity, which JSON does not have."""
     return round(float(value), digits) if math.isfinite(value) else None
 
 
-def _told(value: Any) -> str:
-    """A line of the card, short: hashes by their beginnings, and nothing further inside, such as signatures."""
+def _card_text(value: Any) -> str:
+    """Return a value of the model card as short text: hashes are cut, nested objects such as signatures left out."""
     if isinstance(value, dict):
-        return " · ".join(f"{name} {_told(each)}" for name, each in value.items() if not isinstance(each, dict))
+        return " · ".join(f"{name} {_card_text(each)}" for name, each in value.items() if not isinstance(each, dict))
     if isinstance(value, list | tuple):
-        return ", ".join(_told(each) for each in value)
+        return ", ".join(_card_text(each) for each in value)
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):

@@ -1,7 +1,7 @@
-"""A table as PNG or PDF, through matplotlib: what the SVG shows, in the same places and colours.
+"""Pictures as PNG or PDF, drawn by matplotlib: the same layout and colours as the SVG.
 
-Such a picture holds its own letters, so they must be right. Text is handed over as it is written, for matplotlib to
-shape and to turn right to left; and every character comes from a font that has it, or no picture is made.
+Unlike an SVG, such a picture contains its glyphs, so they must be right. Matplotlib shapes the text and reverses what
+runs from right to left; every character must be in an installed font, or no picture is made.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import io
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.look.colours import LEVELS, LIGHT_PAPER, colour, ink
-from regard.look.layout import Cell, Curve, Picture, Words, grid_picture, links_picture, short
+from regard.look.layout import Cell, Curve, Picture, TextLabel, short
 from regard.look.svg import FONTS
-from regard.look.table import END, Table
+from regard.look.table import END
 from regard.runtime.files import write_file
 
 if TYPE_CHECKING:
@@ -25,73 +25,66 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".png", ".pdf")
-VIEWS: dict[str, Callable[[Table], Picture]] = {"grid": grid_picture, "links": links_picture}
-VERSION = (3, 11)
-"""of matplotlib: the first that shapes text"""
-STOP = "■"
-"""for the end token, where no font has its sign"""
+MIN_MATPLOTLIB = (3, 11)
+"""the first version that shapes text"""
+END_FALLBACK = "■"
+"""for the end token, where no font has its symbol"""
 CJK = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "FULLWIDTH", "HALFWIDTH")
-"""how the names of characters begin that fonts-noto-cjk is for"""
-PIXELS = 2.0
-"""of a PNG, for each of the SVG's"""
-
-
-def save(table: Table, path: str | Path, view: str = "grid") -> None:
-    """As .png or .pdf. A ValueError says which font or package is missing."""
-    if view not in VIEWS:
-        raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
-    save_picture(VIEWS[view](table), path)
+"""prefixes of the Unicode names of characters that fonts-noto-cjk covers"""
+PIXEL_RATIO = 2.0
+"""pixels of a PNG for each pixel of the SVG"""
 
 
 def save_picture(picture: Picture, path: str | Path) -> None:
+    """Write a picture as .png or .pdf. A ValueError says which font or package is missing."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"path: expected a name that ends in {' or '.join(ENDINGS)}, got {Path(path).name!r}")
     content = io.BytesIO()
     with warnings.catch_warnings():
-        # Fonts that have all characters may still not be able to draw them together, in an order no language has.
+        # Fonts that have all characters may still lack a glyph for them together, in an order that no language has.
         warnings.filterwarnings("error", message="Glyph .* missing", category=UserWarning)
         try:
-            figure(picture).savefig(content, format=ending[1:], dpi=96 * PIXELS)
+            figure(picture).savefig(content, format=ending[1:], dpi=96 * PIXEL_RATIO)
         except UserWarning as warning:
             raise ValueError(f"cannot be drawn: {warning}") from None
     write_file(path, content.getvalue())
 
 
 def figure(picture: Picture) -> Figure:
-    """Drawn, on light paper; a pixel of the SVG is 1/96 inch, as there."""
-    _require()
+    """Return the picture as a figure, on a light background; a pixel of the SVG is 1/96 inch."""
+    _require_matplotlib()
     from matplotlib.figure import Figure
 
-    texts = [_shown(item) for item in picture.items if isinstance(item, Words)]
+    texts = [_visible_text(item) for item in picture.items if isinstance(item, TextLabel)]
     families = Families()
     families.require("".join(texts))
-    drawn = Figure((picture.width / 96, picture.height / 96), facecolor=LIGHT_PAPER.ground)
-    axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, picture.width), ylim=(picture.height, 0))
+    figure = Figure((picture.width / 96, picture.height / 96), facecolor=LIGHT_PAPER.ground)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, picture.width), ylim=(picture.height, 0))
     axes.set_axis_off()
-    _cells(axes, [item for item in picture.items if isinstance(item, Cell)], families)
+    _draw_cells(axes, [item for item in picture.items if isinstance(item, Cell)], families)
     for item in picture.items:
-        if isinstance(item, Words):
-            _words(axes, item, families)
+        if isinstance(item, TextLabel):
+            _draw_label(axes, item, families)
         elif isinstance(item, Curve):
-            _curve(axes, item)
-    return drawn
+            _draw_curve(axes, item)
+    return figure
 
 
-def _require() -> None:
+def _require_matplotlib() -> None:
     why = "matplotlib 3.11 or newer, for older ones do not shape Devanagari and Arabic; pip install 'regard[plot]'"
     try:
         import matplotlib
     except ImportError:
         raise ValueError(f"pictures as .png and .pdf need {why}") from None
-    if matplotlib.__version_info__[:2] < VERSION:
+    if matplotlib.__version_info__[:2] < MIN_MATPLOTLIB:
         raise ValueError(f"pictures as .png and .pdf need {why}; got matplotlib {matplotlib.__version__}")
 
 
-# What is drawn
+# Drawing
 
 
-def _cells(axes: Axes, cells: list[Cell], families: Families) -> None:
+def _draw_cells(axes: Axes, cells: list[Cell], families: Families) -> None:
     from matplotlib.collections import PolyCollection
 
     shades = [colour(cell.level / LEVELS) for cell in cells]
@@ -100,62 +93,63 @@ def _cells(axes: Axes, cells: list[Cell], families: Families) -> None:
     for cell, shade in zip(cells, shades, strict=True):
         if cell.number:
             x, y = cell.x + cell.width / 2, cell.y + cell.height / 2 + 4
-            _text(axes, (x, y), cell.number, 11.5, ink(shade), families, ha="center")
+            _draw_text(axes, (x, y), cell.number, 11.5, ink(shade), families, ha="center")
 
 
-def _words(axes: Axes, words: Words, families: Families) -> None:
-    text = families.known(_shown(words))
-    edge = {"left": "left", "middle": "center", "right": "right"}[words.edge]
-    shade = LIGHT_PAPER.faint if words.faint else LIGHT_PAPER.text
-    turned = {"rotation": -words.turn, "rotation_mode": "anchor"}
-    _text(axes, _base(words), text, words.size, shade, families, ha=edge, **turned)
+def _draw_label(axes: Axes, label: TextLabel, families: Families) -> None:
+    text = families.with_end_symbol(_visible_text(label))
+    alignment = {"left": "left", "middle": "center", "right": "right"}[label.edge]
+    shade = LIGHT_PAPER.faint if label.faint else LIGHT_PAPER.text
+    rotation = {"rotation": -label.turn, "rotation_mode": "anchor"}
+    _draw_text(axes, _baseline(label), text, label.size, shade, families, ha=alignment, **rotation)
 
 
-def _text(
-    axes: Axes, place: tuple[float, float], text: str, size: float, shade: str, families: Families, **how: Any
+def _draw_text(
+    axes: Axes, place: tuple[float, float], text: str, size: float, shade: str, families: Families, **options: Any
 ) -> None:
-    """As it is: a dollar sign is a dollar sign."""
+    """Draw text literally: a dollar sign begins no formula."""
     names = families.covering(text)
     size *= 0.75  # in points
-    axes.text(*place, text, fontsize=size, color=shade, family=names, parse_math=False, usetex=False, **how)
+    axes.text(*place, text, fontsize=size, color=shade, family=names, parse_math=False, usetex=False, **options)
 
 
-def _base(words: Words) -> tuple[float, float]:
-    """Where the base line begins: below the middle line, as the words stand."""
-    lower, turn = 0.35 * words.size, radians(words.turn)
-    return words.x - lower * sin(turn), words.y + lower * cos(turn)
+def _baseline(label: TextLabel) -> tuple[float, float]:
+    """Return where the baseline begins: below the middle line, rotated with the label."""
+    lower, turn = 0.35 * label.size, radians(label.turn)
+    return label.x - lower * sin(turn), label.y + lower * cos(turn)
 
 
-def _curve(axes: Axes, curve: Curve) -> None:
+def _draw_curve(axes: Axes, curve: Curve) -> None:
     from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Way
+    from matplotlib.path import Path as CurvePath
 
     (x, y), (end, foot), half = curve.top, curve.foot, (curve.top[1] + curve.foot[1]) / 2
-    way = Way([(x, y), (x, half), (end, half), (end, foot)], [Way.MOVETO, Way.CURVE4, Way.CURVE4, Way.CURVE4])
+    codes = [CurvePath.MOVETO, CurvePath.CURVE4, CurvePath.CURVE4, CurvePath.CURVE4]
+    path = CurvePath([(x, y), (x, half), (end, half), (end, foot)], codes)
     axes.add_patch(
-        PathPatch(way, fill=False, edgecolor=LIGHT_PAPER.link, linewidth=curve.width * 0.75, alpha=curve.opacity)
+        PathPatch(path, fill=False, edgecolor=LIGHT_PAPER.link, linewidth=curve.width * 0.75, alpha=curve.opacity)
     )
 
 
-def _shown(words: Words) -> str:
-    """What has no look of its own, such as control characters, becomes a blank."""
-    text = words.text if words.faint else short(words.text)
-    unseen = ("Cc", "Cs", "Zl", "Zp")
-    return "".join(" " if unicodedata.category(each) in unseen else each for each in text)
+def _visible_text(label: TextLabel) -> str:
+    """Return the text of a label, cut to its room, with blanks for characters without a glyph such as controls."""
+    text = label.text if label.faint else short(label.text)
+    invisible = ("Cc", "Cs", "Zl", "Zp")
+    return "".join(" " if unicodedata.category(each) in invisible else each for each in text)
 
 
 # Fonts
 
 
 class Families:
-    """The families of fonts that are installed, those we would rather use first, and what they cover."""
+    """The installed font families, preferred ones first, and the characters that they cover."""
 
     def __init__(self) -> None:
         self._names = installed()
         self._covered: dict[str, set[int]] = {}
 
     def require(self, text: str) -> None:
-        """One error for all that no font has."""
+        """Raise one ValueError for all characters that no font has."""
         missing = self._missing(text)
         if missing:
             refresh()
@@ -168,12 +162,13 @@ class Families:
                 f"no installed font has {' '.join(sorted(missing)[:8])} ({scripts}); on Debian: apt install {packages}"
             )
 
-    def known(self, text: str) -> str:
-        return text if END not in text or self._has(END) else text.replace(END, STOP)
+    def with_end_symbol(self, text: str) -> str:
+        """Return the text with a fallback for the end token where no font has its symbol."""
+        return text if END not in text or self._has(END) else text.replace(END, END_FALLBACK)
 
     def covering(self, text: str) -> list[str]:
-        """The first family that has all of the text, else several that have it together."""
-        needed = set(needing(text))
+        """Return the first family that covers the text, else several that cover it together."""
+        needed = set(codes_with_glyphs(text))
         alone = next((name for name in self._names if needed <= self._characters(name)), None)
         if alone is not None:
             return [alone]
@@ -187,7 +182,7 @@ class Families:
         return chosen
 
     def _missing(self, text: str) -> set[str]:
-        return {chr(code) for code in needing(text) if chr(code) != END and not self._has(chr(code))}
+        return {chr(code) for code in codes_with_glyphs(text) if chr(code) != END and not self._has(chr(code))}
 
     def _has(self, character: str) -> bool:
         return any(ord(character) in self._characters(name) for name in self._names)
@@ -199,17 +194,17 @@ class Families:
 
 
 def installed() -> list[str]:
-    """The families with upright letters of usual weight, but for those whose letters are not what their codes say."""
+    """Return the families with a regular upright face, without symbol fonts whose glyphs do not match their codes."""
     from matplotlib import get_data_path
     from matplotlib.font_manager import fontManager
 
-    own = str(Path(get_data_path()))
+    bundled = str(Path(get_data_path()))
     names = {
         entry.name
         for entry in fontManager.ttflist
         if entry.weight in (400, "normal")
         and entry.style == "normal"
-        and (entry.name == "DejaVu Sans" or not entry.fname.startswith(own))
+        and (entry.name == "DejaVu Sans" or not entry.fname.startswith(bundled))
         and "lastresort" not in entry.name.replace(" ", "").lower()
     }
     order = {name: number for number, name in enumerate(FONTS)}
@@ -217,7 +212,7 @@ def installed() -> list[str]:
 
 
 def refresh() -> None:
-    """Fonts installed since matplotlib made its list."""
+    """Add the fonts that were installed since matplotlib cached its list."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     known = {entry.fname for entry in fontManager.ttflist}
@@ -225,28 +220,28 @@ def refresh() -> None:
         if path not in known:
             try:
                 fontManager.addfont(path)
-            except (RuntimeError, OSError, NotImplementedError, UnicodeError):  # not a font that can be drawn with
+            except (RuntimeError, OSError, NotImplementedError, UnicodeError):  # not a usable font
                 continue
 
 
 def characters(name: str) -> set[int]:
-    """All that a family has, by its own map."""
+    """Return the code points in the character map of a family."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     return set(get_font(findfont(FontProperties(family=[name]), fallback_to_default=False)).get_charmap())
 
 
-def needing(text: str) -> Iterable[int]:
-    """The characters that need a letter in a font: not blanks, and not those that only join, part or turn others."""
-    return (ord(character) for character in text if not _unseen(character))
+def codes_with_glyphs(text: str) -> Iterable[int]:
+    """Return the code points that need a glyph: neither blanks nor format characters and variation selectors."""
+    return (ord(character) for character in text if not _is_invisible(character))
 
 
-def _unseen(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     return character.isspace() or unicodedata.category(character) == "Cf" or "\ufe00" <= character <= "\ufe0f"
 
 
 def script(character: str) -> str:
-    """From the character's name, as "Devanagari"; symbols have none."""
+    """Return the script of a character, such as "Devanagari", from its Unicode name; "symbols" where there is none."""
     name = unicodedata.name(character, "")
     if unicodedata.category(character)[0] == "S" or not name:
         return "symbols"
@@ -254,7 +249,7 @@ def script(character: str) -> str:
 
 
 def package(character: str) -> str:
-    """Of Debian, that has a font for it."""
+    """Return the Debian package that has a font for the character."""
     if unicodedata.name(character, "").startswith(CJK):
         return "fonts-noto-cjk"
     emoji = unicodedata.category(character) == "So" and ord(character) >= 0x1F000

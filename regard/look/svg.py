@@ -1,5 +1,4 @@
-"""A table as SVG, written here. Text stays text, which the viewer shapes with whichever of many fonts it has; colours
-follow the viewer's light or dark."""
+"""Pictures as SVG. Text stays text, which the viewer shapes with its fonts; colours follow its light or dark theme."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, Paper, colour, ink
-from regard.look.layout import Cell, Curve, Picture, Words, grid_picture, links_picture, short
-from regard.look.table import Table, visible
+from regard.look.layout import Cell, Curve, Picture, TextLabel, short
+from regard.look.table import visible
 
 FONTS = (
     *("Noto Sans", "Noto Sans Devanagari", "Noto Naskh Arabic", "Noto Sans Arabic", "Noto Sans Hebrew"),
@@ -16,31 +15,18 @@ FONTS = (
     *("Segoe UI", "Nirmala UI", "Mangal", "Kohinoor Devanagari", "Geeza Pro", "PingFang SC", "Microsoft YaHei"),
     *("Segoe UI Symbol", "DejaVu Sans"),
 )
-"""the first of these that has a character shows it; else any the viewer has"""
+"""in order of preference; a character that none of them has is shown in any font of the viewer"""
 
 
-def grid(table: Table) -> str:
-    """SVG: a row for each that looks, a column for each that is looked at. Columns run as their text does."""
-    return drawn(grid_picture(table))
-
-
-def links(table: Table, floor: float = 0.05) -> str:
-    """SVG: what is looked at above, what looks below, each running as its text does; a curve is as wide and strong as
-    its weight is large. Those below the floor, a share of the largest that could be, are left out."""
-    return drawn(links_picture(table, floor))
-
-
-# The grid
-
-
-def drawn(picture: Picture) -> str:
+def render(picture: Picture) -> str:
+    """Return a picture as an SVG document."""
     used = {item.level for item in picture.items if isinstance(item, Cell)}
     return document(picture.width, picture.height, map(element, picture.items), sorted(used), picture.spoken)
 
 
-def document(wide: float, high: float, elements: Iterable[str], used: list[int], spoken: str) -> str:
-    """A whole SVG of elements that are written already, with the shades that are used in them."""
-    width, height = _n(wide), _n(high)
+def document(width: float, height: float, elements: Iterable[str], used: list[int], description: str) -> str:
+    """Return an SVG document of rendered elements, with styles for the shades that they use."""
+    size = f'width="{_n(width)}" height="{_n(height)}"'
     fonts = ",".join(f'"{name}"' for name in FONTS)
     style = (
         f".regard text{{font-family:{fonts},sans-serif}}.regard .link{{fill:none}}{_colours(used, LIGHT_PAPER, False)}"
@@ -48,9 +34,9 @@ def document(wide: float, high: float, elements: Iterable[str], used: list[int],
     )
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="regard" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-label="{_clean(spoken)}">',
-            f'<style>{style}</style>\n<rect class="ground" width="{width}" height="{height}"/>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="regard" {size} '
+            f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{_escaped(description)}">',
+            f'<style>{style}</style>\n<rect class="ground" {size}/>',
             *elements,
             "</svg>\n",
         ]
@@ -66,15 +52,16 @@ def _colours(used: list[int], paper: Paper, dark: bool) -> str:
     return "".join(f".regard {rule}" for rule in rules)
 
 
-def element(item: Cell | Words | Curve) -> str:
-    if isinstance(item, Words):
+def element(item: Cell | TextLabel | Curve) -> str:
+    """Return an item of a picture as an SVG element."""
+    if isinstance(item, TextLabel):
         return _text(item)
-    title = f"<title>{_clean(item.tooltip)}</title>" if item.tooltip else ""
+    title = f"<title>{_escaped(item.tooltip)}</title>" if item.tooltip else ""
     if isinstance(item, Curve):
         (x, y), (end, foot), half = item.top, item.foot, (item.top[1] + item.foot[1]) / 2
-        way = f"M{_n(x)} {_n(y)}C{_n(x)} {_n(half)} {_n(end)} {_n(half)} {_n(end)} {_n(foot)}"
-        look = f'stroke-width="{_n(item.width)}" stroke-opacity="{item.opacity:.2f}"'
-        return f'<path class="link" d="{way}" {look}>{title}</path>'
+        path = f"M{_n(x)} {_n(y)}C{_n(x)} {_n(half)} {_n(end)} {_n(half)} {_n(end)} {_n(foot)}"
+        stroke = f'stroke-width="{_n(item.width)}" stroke-opacity="{item.opacity:.2f}"'
+        return f'<path class="link" d="{path}" {stroke}>{title}</path>'
     box = f'<rect x="{_n(item.x)}" y="{_n(item.y)}" width="{_n(item.width)}" height="{_n(item.height)}"/>'
     if item.number:
         x, y = item.x + item.width / 2, item.y + item.height / 2 + 4
@@ -82,25 +69,26 @@ def element(item: Cell | Words | Curve) -> str:
     return f'<g class="s{item.level}">{title}{box}</g>'
 
 
-def _text(words: Words) -> str:
-    # Where a text starts and ends is meant as it runs.
-    starts = (words.edge == "left") == (words.direction == "ltr")
-    anchor = "middle" if words.edge == "middle" else "start" if starts else "end"
-    lower = 0.35 * words.size  # from the middle line down to the base line
-    place = f'x="{_n(words.x)}" y="{_n(words.y + lower)}"'
-    if words.turn:
-        place = f'y="{_n(lower)}" transform="translate({_n(words.x)} {_n(words.y)}) rotate({words.turn})"'
-    run = ' direction="rtl"' if words.direction == "rtl" else ""
-    shown = words.text if words.faint else short(words.text)
-    whole = f"<title>{_clean(words.text)}</title>" if shown != words.text else ""
-    look = f'class="{"faint" if words.faint else "text"}" font-size="{_n(words.size)}" text-anchor="{anchor}"'
-    return f"<text {look} {place}{run}>{whole}{_clean(shown)}</text>"
+def _text(label: TextLabel) -> str:
+    # text-anchor counts in the direction of the text: the start of a text from right to left is at its right.
+    starts = (label.edge == "left") == (label.direction == "ltr")
+    anchor = "middle" if label.edge == "middle" else "start" if starts else "end"
+    lower = 0.35 * label.size  # from the middle line down to the baseline
+    place = f'x="{_n(label.x)}" y="{_n(label.y + lower)}"'
+    if label.turn:
+        place = f'y="{_n(lower)}" transform="translate({_n(label.x)} {_n(label.y)}) rotate({label.turn})"'
+    direction = ' direction="rtl"' if label.direction == "rtl" else ""
+    shown = label.text if label.faint else short(label.text)
+    tooltip = f"<title>{_escaped(label.text)}</title>" if shown != label.text else ""
+    style = f'class="{"faint" if label.faint else "text"}" font-size="{_n(label.size)}" text-anchor="{anchor}"'
+    return f"<text {style} {place}{direction}>{tooltip}{_escaped(shown)}</text>"
 
 
-def _clean(text: str) -> str:
-    """As XML can hold it."""
+def _escaped(text: str) -> str:
+    """Return the text as XML allows it, also in attributes."""
     return escape(visible(text), {'"': "&quot;"})
 
 
 def _n(value: float) -> str:
+    """Return a number with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""A table: what looks, what is looked at, and how much. All views of a trace show one; it knows nothing of drawing."""
+"""A table of attention weights with its labels. All views of a trace show one; drawing is up to them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.look.trace import SIDES, Attended, Evidence, Matrix, Span, Trace, by_words
-from regard.look.units import by_units, wholes
+from regard.look.units import by_units, unit_spans
 from regard.text.boundaries import Direction
 
 END = "⏹"
-"""the end token, which also looks and can be looked at"""
+"""the symbol for the end token, which also attends and can be attended to"""
 BLANK = "␣"
-"""a piece with nothing to be seen in it"""
+"""the symbol for a piece without visible text"""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows look at columns."""
+    """The weights with which each row (query) attends to the columns (keys)."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -28,10 +28,10 @@ class Table:
     row_direction: Direction = "ltr"
     column_direction: Direction = "ltr"
     title: Sequence[str] = ()
-    """what is shown, in bits: ("cross attention", "layer 0", "mean of 8 heads")"""
+    """what is shown, in parts: ("cross attention", "layer 0", "mean of 8 heads")"""
     footnotes: Sequence[str] = ()
     top: float = 1.0
-    """the weight that is shown in full strength"""
+    """the weight that is shown at full strength"""
 
     def __post_init__(self) -> None:
         shape = (len(self.rows), len(self.columns))
@@ -42,7 +42,7 @@ class Table:
 
     @property
     def shares(self) -> Matrix:
-        """[rows, columns]: the weights as shares of `top`, from 0 to 1."""
+        """[rows, columns]: the weights as fractions of `top`, from 0 to 1."""
         return np.asarray(np.clip(self.weights / self.top, 0, 1), np.float32)
 
 
@@ -55,10 +55,10 @@ def table(
     pieces: bool = False,
     evidence: str | None = None,
 ) -> Table:
-    """What a trace says of one kind of attention, by words or by pieces; without a layer or head, the mean over them.
+    """Return the table of one attention of a trace, by words or by pieces; without a layer or head, the mean over them.
 
-    Without an attention's name, the usual one: from target to source.
-    `evidence` names what is shown in place of the weights. It is by words and of no single layer or head.
+    Without a name of an attention it is `trace.usual`, from target to source where there is one. `evidence` names the
+    evidence to show instead of the weights; it is by words, and of no single layer or head.
     """
     attention = attention or trace.usual
     if evidence is not None:
@@ -67,32 +67,32 @@ def table(
     layers, heads = attended.weights.shape[:2]
     chosen = attended.weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
     weights = np.asarray(chosen.mean((0, 1)), np.float32)
-    looking, seen = trace.sides(attention)
-    bits = [f"{attention} attention", _bit("layer", layer, layers), _bit("head", head, heads)]
-    measured = SIDES[attention] == ("target", "source") and len(chosen) == layers and chosen.shape[1] == heads
+    queries, keys = trace.sides(attention)
+    title = [f"{attention} attention", _title_part("layer", layer, layers), _title_part("head", head, heads)]
+    is_mean = SIDES[attention] == ("target", "source") and len(chosen) == layers and chosen.shape[1] == heads
     if pieces:
-        rows, columns, between = wholes(looking), wholes(seen), by_units(weights, looking, seen)
+        rows, columns, between = unit_spans(queries), unit_spans(keys), by_units(weights, queries, keys)
     else:
-        rows, columns, between = looking.words, seen.words, by_words(weights, looking, seen)
+        rows, columns, between = queries.words, keys.words, by_words(weights, queries, keys)
     return Table(
         _labels(rows),
         _labels(columns),
         between,
-        looking.direction,
-        seen.direction,
-        tuple(bit for bit in bits if bit),
-        # Agreement was measured with the mean of all heads: it says nothing about one of several.
-        tuple(agreement(each) for each in trace.evidence) if measured else (),
+        queries.direction,
+        keys.direction,
+        tuple(part for part in title if part),
+        # Agreement was measured with the mean of all heads, so it does not apply to one of several.
+        tuple(agreement(each) for each in trace.evidence) if is_mean else (),
     )
 
 
 def agreement(evidence: Evidence) -> str:
-    """In words."""
+    """Return the agreement of the evidence with the weights, as a footnote."""
     return f"agreement with {evidence.name}: {evidence.agreement:.2f}"
 
 
 def strongest(table: Table, count: int) -> list[tuple[int, int, float]]:
-    """(row, column, weight): of each row the `count` largest weights, the largest first, ties to the lower column."""
+    """Return (row, column, weight) of each row's `count` largest weights, the largest first, ties by column."""
     if count < 1:
         raise ValueError(f"count: expected at least 1, got {count}")
     order = np.argsort(-table.weights, axis=1, kind="stable")[:, :count]
@@ -104,8 +104,8 @@ def strongest(table: Table, count: int) -> list[tuple[int, int, float]]:
 
 
 def _of_evidence(trace: Trace, attention: str, layer: int | None, head: int | None, pieces: bool, name: str) -> Table:
-    found = next((each for each in trace.evidence if each.name == name), None)
-    if found is None:
+    evidence = next((each for each in trace.evidence if each.name == name), None)
+    if evidence is None:
         raise ValueError(f"evidence: expected {_one_of([each.name for each in trace.evidence])}, got {name!r}")
     if pieces or layer is not None or head is not None or SIDES.get(attention) != ("target", "source"):
         raise ValueError(
@@ -115,17 +115,17 @@ def _of_evidence(trace: Trace, attention: str, layer: int | None, head: int | No
     return Table(
         _labels(trace.target.words),
         _labels(trace.source.words),
-        found.values,
+        evidence.values,
         trace.target.direction,
         trace.source.direction,
         (name,),
-        (f"agreement with the attention: {found.agreement:.2f}",),
-        max(float(found.values.max(initial=0)), 1e-6),
+        (f"agreement with the attention: {evidence.agreement:.2f}",),
+        max(float(evidence.values.max(initial=0)), 1e-6),
     )
 
 
 def visible(text: str) -> str:
-    """Control characters by their pictures, and what no text may hold by the sign for such."""
+    """Return the text with symbols for control characters, and U+FFFD for code points that no text should contain."""
     return "".join(map(_visible, text))
 
 
@@ -138,6 +138,7 @@ def _visible(character: str) -> str:
 
 
 def _attended(trace: Trace, name: str) -> Attended:
+    """Return the attention of that name."""
     for each in trace.attentions:
         if each.name == name:
             return each
@@ -145,6 +146,7 @@ def _attended(trace: Trace, name: str) -> Attended:
 
 
 def _chosen(what: str, number: int | None, count: int) -> slice:
+    """Return the slice of one layer or head, or of all for None."""
     if number is None:
         return slice(None)
     if not 0 <= number < count:
@@ -152,8 +154,8 @@ def _chosen(what: str, number: int | None, count: int) -> slice:
     return slice(number, number + 1)
 
 
-def _bit(what: str, number: int | None, count: int) -> str:
-    """Of a title; where there is only one, nothing needs to be said."""
+def _title_part(what: str, number: int | None, count: int) -> str:
+    """Return the part of a title that names the layer or head; nothing where there is only one."""
     if count == 1:
         return ""
     return f"mean of {count} {what}s" if number is None else f"{what} {number}"
@@ -164,7 +166,7 @@ def _one_of(names: Sequence[str]) -> str:
 
 
 def _labels(spans: Sequence[Span]) -> tuple[str, ...]:
-    found = [span.text.strip() or BLANK for span in spans]
+    labels = [span.text.strip() or BLANK for span in spans]
     if spans and not spans[-1].text:
-        found[-1] = END
-    return tuple(found)
+        labels[-1] = END
+    return tuple(labels)

@@ -1,4 +1,4 @@
-"""A table as a grid for the terminal: a row for each word that looks, a column for each that is looked at."""
+"""A table as a grid for the terminal: one row per query, one column per key."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from regard.text.boundaries import graphemes
 
 GAP = 2
 """cells between columns"""
-LEAST = 12
-"""cells that a label has room for, however narrow the terminal"""
+MIN_LABEL_CELLS = 12
+"""the room for a label, however narrow the terminal"""
 
 
 def in_colour(out: TextIO) -> bool:
-    """Colours are for people at terminals that can show them, who have not asked for none (no-color.org)."""
+    """Whether to colour the output: only for a terminal that can, and unless NO_COLOR is set (no-color.org)."""
     return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
-    """Each cell a weight, as a bar and a number; cells that share a row add up to 1. Wide tables go on below.
+    """Return a grid with a bar and a number for each weight; the weights of a row add up to 1.
 
-    Where the source runs from right to left, so do the columns. Labels that would not fit are cut.
+    Tables wider than the terminal continue below. Where the source runs from right to left, so do the columns. Labels
+    that do not fit are cut.
     """
     width = width or shutil.get_terminal_size((80, 24)).columns
     rows = [_short(name, width // 3) for name in table.rows]
@@ -37,9 +38,9 @@ def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
     order = list(range(len(table.columns)))
     parts = []
     while order:
-        count, used = 1, _cell(table.columns[order[0]])
-        while count < len(order) and used + _cell(table.columns[order[count]]) <= room:
-            used += _cell(table.columns[order[count]])
+        count, used = 1, _column_width(table.columns[order[0]])
+        while count < len(order) and used + _column_width(table.columns[order[count]]) <= room:
+            used += _column_width(table.columns[order[count]])
             count += 1
         shown, order = order[:count], order[count:]
         parts.append(_part(table, shown if table.column_direction == "ltr" else shown[::-1], colours))
@@ -49,33 +50,35 @@ def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
 def _part(table: Table, shown: list[int], colours: bool) -> str:
     left = _width(table.rows)
     heads = [table.columns[column] for column in shown]
-    lines = [" " * left + "".join(_right(head, _cell(head)) for head in heads)]
-    for name, weights, shares in zip(table.rows, table.weights.tolist(), table.shares.tolist(), strict=True):
-        cells = [_shown(weights[column], shares[column], _cell(table.columns[column]), colours) for column in shown]
+    lines = [" " * left + "".join(_right_aligned(head, _column_width(head)) for head in heads)]
+    for name, weights, fractions in zip(table.rows, table.weights.tolist(), table.shares.tolist(), strict=True):
+        cells = [
+            _cell(weights[column], fractions[column], _column_width(table.columns[column]), colours) for column in shown
+        ]
         lines.append((name + " " * (left - cell_len(name)) + "".join(cells)).rstrip())
     return "\n".join([lines[0].rstrip(), *lines[1:]])
 
 
-def _shown(weight: float, share: float, width: int, colours: bool) -> str:
-    """A bar and a number, at the right end of the cell."""
-    text = f"{bar(share)} {weight:.2f}"
+def _cell(weight: float, fraction: float, width: int, colours: bool) -> str:
+    """Return a bar and a number, right-aligned."""
+    text = f"{bar(fraction)} {weight:.2f}"
     if not colours:
-        return _right(text, width)
-    return " " * max(0, width - cell_len(text)) + paint(text, colour(share))
+        return _right_aligned(text, width)
+    return " " * max(0, width - cell_len(text)) + paint(text, colour(fraction))
 
 
 def paint(text: str, ground: str) -> str:
-    """On that ground, in an ink that can be read on it."""
-    return f"\x1b[{_code(38, ink(ground))};{_code(48, ground)}m{text}\x1b[0m"
+    """Return the text with ANSI codes for that background, and black or white for contrast."""
+    return f"\x1b[{_ansi_code(38, ink(ground))};{_ansi_code(48, ground)}m{text}\x1b[0m"
 
 
-def _code(which: int, rgb: str) -> str:
-    """Of ANSI: 38 is ink, 48 is ground."""
-    return f"{which};2;" + ";".join(str(int(rgb[place : place + 2], 16)) for place in (1, 3, 5))
+def _ansi_code(layer: int, rgb: str) -> str:
+    """Return the ANSI code of a colour; layer 38 is the foreground, 48 the background."""
+    return f"{layer};2;" + ";".join(str(int(rgb[place : place + 2], 16)) for place in (1, 3, 5))
 
 
 def bar(weight: float) -> str:
-    """One of eight heights: a weight of 1 fills the cell."""
+    """Return a bar of one of eight heights; a weight of 1 fills the cell."""
     return " ▁▂▃▄▅▆▇█"[max(0, min(8, round(weight * 8)))]
 
 
@@ -83,23 +86,23 @@ def _width(names: Sequence[str]) -> int:
     return max(map(cell_len, names), default=0)
 
 
-def _cell(head: str) -> int:
+def _column_width(head: str) -> int:
     return max(cell_len(head), 6) + GAP
 
 
-def _right(text: str, width: int) -> str:
+def _right_aligned(text: str, width: int) -> str:
     return " " * max(0, width - cell_len(text)) + text
 
 
 def _short(label: str, room: int) -> str:
-    """As many of its characters as there is room for; none of them moves the cursor or changes colours."""
-    text, room = visible(label), max(room, LEAST)
+    """Return a label cut to its room, without control characters."""
+    text, room = visible(label), max(room, MIN_LABEL_CELLS)
     if cell_len(text) <= room:
         return text
-    kept, used = "", 0
+    start, used = "", 0
     for character in graphemes(text):
         used += cell_len(character)
         if used >= room:
             break
-        kept += character
-    return kept + "…"
+        start += character
+    return start + "…"

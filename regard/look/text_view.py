@@ -1,7 +1,7 @@
-"""A text with its words marked by how much they counted: the view for one answer about a long text.
+"""A text with its words highlighted by their weights: the view for one answer about a long text, such as a label.
 
-Words stand as the text has them, on a ground as strong as their share of the largest weight. Of a very long text only
-the neighbourhoods of the strongest words are shown.
+The strength of a highlight is the fraction of the largest weight. Of a very long text only the strongest words are
+shown, with those around them.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy as np
 from rich.cells import cell_len
 
 from regard.look.colours import colour, level
-from regard.look.layout import MARGIN, SMALL, TEXT, Cell, Curve, Picture, Words, text_width
+from regard.look.layout import MARGIN, SMALL_SIZE, TEXT_SIZE, Cell, Curve, Picture, TextLabel, text_width
 from regard.look.table import table, visible
 from regard.look.terminal import bar, paint
 from regard.look.trace import Trace
 from regard.text.boundaries import Direction
 
-LONG = 400
-"""words; beyond, parts are left out"""
-STRONGEST, AROUND = 40, 8
-"""then so many of the strongest are shown, with so many words on both sides"""
-TOLD = 0.25
-"""the least share of the largest weight that gets a bar where there are no colours"""
-LISTED = 6
-"""words told by themselves"""
-WIDTH = 760.0
-LINE = 26.0
-STRENGTH = 0.4
-"""of the strongest ground: what is written on it can still be read, on light paper and on dark"""
+LONG_TEXT = 400
+"""words; of longer texts, parts are left out"""
+STRONGEST_WORDS, CONTEXT_WORDS = 40, 8
+"""of a long text so many of the strongest words are shown, with so many words on both sides"""
+MIN_BAR_FRACTION = 0.25
+"""the smallest fraction of the largest weight that gets a bar where there are no colours"""
+MAX_LISTED = 6
+"""words, or candidates, that are listed with their numbers"""
+TEXT_WIDTH = 760.0
+LINE_HEIGHT = 26.0
+MAX_HIGHLIGHT = 0.4
+"""the strongest highlight, on which text can still be read, in light and dark themes"""
 LEFT_OUT = "…"
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A word, whether a blank comes before it, and how much it counted; None for what is left out."""
+    """A word, whether a blank comes before it, and its weight; None for an ellipsis."""
 
     word: str
     blank: bool
@@ -47,8 +47,10 @@ class Marked:
 
 @dataclass(frozen=True)
 class Passage:
+    """A text with the weights of its words, and what is shown around it."""
+
     heading: str
-    """what was said of the text, with probabilities"""
+    """the answers about the text, with their probabilities"""
     words: Sequence[Marked]
     top: float
     """the largest weight"""
@@ -66,7 +68,7 @@ def passage(
     head: int | None = None,
     evidence: str | None = None,
 ) -> Passage:
-    """Of a trace with one answer: which of the source's words it looked at."""
+    """Return the source of a trace with the weights of its words; the target must be a single word."""
     shown = table(trace, attention=attention, layer=layer, head=head, evidence=evidence)
     if len(shown.rows) != 1:
         raise ValueError(f"view: text is for one answer about a text, as a label; this one has {len(shown.rows)} words")
@@ -76,12 +78,12 @@ def passage(
         words.append(Marked(visible(word.text), word.start > reached, weight))
         reached = word.end
     order = np.argsort(-weights, kind="stable")
-    told = [(words[place].word, float(weights[place])) for place in order[:LISTED].tolist() if weights[place] > 0]
+    listed = [(words[place].word, float(weights[place])) for place in order[:MAX_LISTED].tolist() if weights[place] > 0]
     return Passage(
         _heading(trace),
-        _shortened(words, order[:STRONGEST].tolist()) if len(words) > LONG else words,
+        _shortened(words, order[:STRONGEST_WORDS].tolist()) if len(words) > LONG_TEXT else words,
         max(float(weights.max(initial=0)), 1e-6),
-        told,
+        listed,
         trace.source.direction,
         " · ".join(shown.title),
         shown.footnotes,
@@ -91,26 +93,26 @@ def passage(
 def _heading(trace: Trace) -> str:
     if not trace.candidates:
         return visible(trace.target.text)
-    return "  ".join(f"{visible(each.text)} {each.score:.2f}" for each in trace.candidates[:LISTED])
+    return "  ".join(f"{visible(each.text)} {each.score:.2f}" for each in trace.candidates[:MAX_LISTED])
 
 
 def _shortened(words: list[Marked], strongest: list[int]) -> list[Marked]:
-    """The strongest words with those around them; the beginning too."""
+    """Return the beginning, and the strongest words with those around them; ellipses for the rest."""
     near = np.zeros(len(words), bool)
-    near[:AROUND] = True
+    near[:CONTEXT_WORDS] = True
     for place in strongest:
-        near[max(0, place - AROUND) : place + AROUND + 1] = True
-    found: list[Marked] = []
+        near[max(0, place - CONTEXT_WORDS) : place + CONTEXT_WORDS + 1] = True
+    shown: list[Marked] = []
     for place, word in enumerate(words):
         if near[place]:
-            found.append(word)
+            shown.append(word)
         elif near[place - 1]:
-            found.append(Marked(LEFT_OUT, True, None))
-    return found
+            shown.append(Marked(LEFT_OUT, True, None))
+    return shown
 
 
 def _digits(given: Passage) -> int:
-    """Where all weights are small, two would tell nothing."""
+    """Return the decimals of weights: more where all weights are small."""
     return 4 if given.top < 0.05 else 2
 
 
@@ -118,57 +120,60 @@ def _digits(given: Passage) -> int:
 
 
 def marked(given: Passage, width: int | None = None, colours: bool = False) -> str:
-    """Running text; in colours the ground tells the weight, else a bar behind each word that counted."""
+    """Return the text for a terminal, highlighted in colours, else with a bar behind each word of large weight."""
     room = width or shutil.get_terminal_size((80, 24)).columns
     lines, used = [""], 0
     for each in given.words:
-        text, cells = _written(each, given.top, colours)
+        text, cells = _marked_word(each, given.top, colours)
         if used and used + each.blank + cells > room:
             lines.append("")
             used = 0
         blank = " " if each.blank and used else ""
         lines[-1] += blank + text
         used += len(blank) + cells
-    told = " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
-    return "\n".join([given.heading, "", *lines, "", f"looked at most: {told}", *map(visible, given.footnotes)])
+    listed = " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
+    return "\n".join([given.heading, "", *lines, "", f"looked at most: {listed}", *map(visible, given.footnotes)])
 
 
-def _written(word: Marked, top: float, colours: bool) -> tuple[str, int]:
-    """(as the terminal takes it, how many cells it fills)"""
-    share = max(0.0, (word.weight or 0.0) / top)
+def _marked_word(word: Marked, top: float, colours: bool) -> tuple[str, int]:
+    """Return (the word for the terminal, the cells that it fills)."""
+    fraction = max(0.0, (word.weight or 0.0) / top)
     if colours and word.weight is not None:
-        return paint(word.word, colour(share)), cell_len(word.word)
-    sign = bar(share).strip() if share >= TOLD else ""
-    return word.word + sign, cell_len(word.word) + len(sign)
+        return paint(word.word, colour(fraction)), cell_len(word.word)
+    suffix = bar(fraction).strip() if fraction >= MIN_BAR_FRACTION else ""
+    return word.word + suffix, cell_len(word.word) + len(suffix)
 
 
 # A picture
 
 
 def text_picture(given: Passage) -> Picture:
-    cells: list[Cell | Words | Curve] = []
-    texts: list[Cell | Words | Curve] = []
+    """Return the layout of the text as a picture, with a cell behind each word."""
+    cells: list[Cell | TextLabel | Curve] = []
+    texts: list[Cell | TextLabel | Curve] = []
     right_to_left = given.direction == "rtl"
-    top = MARGIN + LINE * 1.6
-    x, y = 0.0, top
+    height = LINE_HEIGHT - 5
+    x, y = 0.0, MARGIN + LINE_HEIGHT * 1.6
     for each in given.words:
-        wide = text_width(each.word, TEXT) + 8
-        x += TEXT * 0.15 if each.blank and x else 0
-        if x and x + wide > WIDTH:
-            x, y = 0.0, y + LINE
-        left = MARGIN + (WIDTH - x - wide if right_to_left else x)
+        width = text_width(each.word, TEXT_SIZE) + 8
+        x += TEXT_SIZE * 0.15 if each.blank and x else 0
+        if x and x + width > TEXT_WIDTH:
+            x, y = 0.0, y + LINE_HEIGHT
+        left = MARGIN + (TEXT_WIDTH - x - width if right_to_left else x)
         if each.weight is not None:
-            shade = level(STRENGTH * max(0.0, each.weight) / given.top)
-            cells.append(
-                Cell(left, y, wide, LINE - 5, shade, "", f"\u2068{each.word}\u2069: {each.weight:.{_digits(given)}f}")
-            )
-        texts.append(Words(each.word, left + wide / 2, y + (LINE - 5) / 2, TEXT, False, given.direction, "middle"))
-        x += wide
-    told = " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
-    notes = [f"looked at most: {told}", *given.footnotes]
-    bottom = y + LINE + 8
-    framing = [Words(given.heading, MARGIN, MARGIN + 8, TEXT), Words(given.title, MARGIN, MARGIN + 26, SMALL)]
-    framing += [Words(note, MARGIN, bottom + 18 * number + 9, SMALL) for number, note in enumerate(notes)]
+            shade = level(MAX_HIGHLIGHT * max(0.0, each.weight) / given.top)
+            tooltip = f"\u2068{each.word}\u2069: {each.weight:.{_digits(given)}f}"
+            cells.append(Cell(left, y, width, height, shade, "", tooltip))
+        texts.append(
+            TextLabel(each.word, left + width / 2, y + height / 2, TEXT_SIZE, False, given.direction, "middle")
+        )
+        x += width
+    listed = " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
+    notes = [f"looked at most: {listed}", *given.footnotes]
+    bottom = y + LINE_HEIGHT + 8
+    heading = TextLabel(given.heading, MARGIN, MARGIN + 8, TEXT_SIZE)
+    framing = [heading, TextLabel(given.title, MARGIN, MARGIN + 26, SMALL_SIZE)]
+    framing += [TextLabel(note, MARGIN, bottom + 18 * number + 9, SMALL_SIZE) for number, note in enumerate(notes)]
     spoken = f"{given.heading}; {notes[0]}"
-    widest = max(WIDTH, *(text_width(words.text, words.size, math.inf) for words in framing))
+    widest = max(TEXT_WIDTH, *(text_width(label.text, label.size, math.inf) for label in framing))
     return Picture(widest + 2 * MARGIN, bottom + 18 * len(notes) + MARGIN, [*cells, *texts, *framing], spoken)

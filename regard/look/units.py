@@ -1,4 +1,4 @@
-"""Units: the pieces of a side, put together where one would cut a character as people see it."""
+"""Units: the pieces of a side, joined where a piece boundary would split a grapheme."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from regard.text.boundaries import grapheme_bounds
 
 
 def by_units(weights: Matrix, rows: Side, columns: Side) -> Matrix:
-    """[..., row pieces, column pieces] → [..., row units, column units]: summed where seen, else averaged."""
+    """Return weights between units: [..., row pieces, column pieces] → [..., row units, column units].
+
+    They are summed over the pieces of a column unit and averaged over those of a row unit.
+    """
     averages, sums = _membership(units(rows)), _membership(units(columns))
     return np.asarray((averages / averages.sum(0)).T @ weights @ sums, np.float32)
 
 
 def units(side: Side) -> list[int]:
-    """For each piece, the number of its unit. The end token stays alone."""
+    """Return for each piece the index of its unit. The end token is a unit of its own."""
     size, bounds = len(side.text), grapheme_bounds(side.text)
     owners: list[int] = []
-    reached = -1  # the last character that the pieces so far have a part in
+    reached = -1  # the last grapheme of which the pieces so far contain a part
     for number, piece in enumerate(side.pieces):
         ending = number == len(side.pieces) - 1 and piece.start == piece.end == size
         first, last = (bisect_right(bounds, place) for place in (piece.start, max(piece.start, piece.end - 1)))
-        if piece.start == size and not ending:  # a part without text of the last character
+        if piece.start == size and not ending:  # a piece without text of the last grapheme
             first = last = len(bounds) - 1
         joins = first <= reached and not ending
         owners.append(owners[-1] + (not joins) if owners else 0)
@@ -32,8 +35,8 @@ def units(side: Side) -> list[int]:
     return owners
 
 
-def wholes(side: Side) -> list[Span]:
-    """The units, as parts of the text."""
+def unit_spans(side: Side) -> list[Span]:
+    """Return the units as spans of the text."""
     spans: list[Span] = []
     for owner, piece in zip(units(side), side.pieces, strict=True):
         if owner == len(spans):
@@ -45,7 +48,7 @@ def wholes(side: Side) -> list[Span]:
 
 
 def _membership(owners: list[int]) -> Matrix:
-    """[parts, wholes]: 1 where one belongs to the other."""
-    found = np.zeros((len(owners), max(owners, default=-1) + 1), np.float32)
-    found[np.arange(len(owners)), owners] = 1
-    return found
+    """Return a matrix [pieces, units] that is 1 where a piece belongs to a unit."""
+    table = np.zeros((len(owners), max(owners, default=-1) + 1), np.float32)
+    table[np.arange(len(owners)), owners] = 1
+    return table

@@ -1,7 +1,7 @@
-"""Traces in a terminal or as files: the ending of the name says which view.
+"""Traces in a terminal or as files, whose format follows from the suffix of the name.
 
-An answer in several words is a grid, or links. One in a single word about a text, as a label is, is the text itself
-with its words marked.
+An answer of several words is shown as a grid, or as links. A single word about a text, such as a label, is shown as the
+text itself with its words highlighted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from regard.look.layout import Picture, grid_picture, links_picture
 from regard.look.table import table
 from regard.look.terminal import grid
 from regard.look.text_view import marked, passage, text_picture
-from regard.look.trace import Trace, write
+from regard.look.trace import Trace
+from regard.look.trace_files import write
 from regard.runtime.files import check_output, write_file
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -31,17 +32,18 @@ def check(path: Path) -> None:
 
 
 def is_picture(path: Path) -> bool:
-    """Does the file show one attention in one view? A page and JSON hold everything."""
+    """Whether the file shows one attention in one view; a page and JSON hold everything."""
     return path.suffix.lower() in PICTURES
 
 
 def check_view(view: str | None) -> None:
+    """Raise a ValueError if there is no such view."""
     if view is not None and view not in VIEWS:
         raise ValueError(f"view: expected {' or '.join(VIEWS)}, got {view!r}")
 
 
 def check_shown(view: str | None, files: Sequence[Path], terminal: bool) -> None:
-    """Raise a ValueError if there is no such view, or nothing among the files and the terminal that could show it."""
+    """Raise a ValueError if there is no such view, or neither the files nor the terminal can show it."""
     check_view(view)
     if view is None or any(map(is_picture, files)):
         return
@@ -61,7 +63,7 @@ def in_terminal(
     head: int | None = None,
     pieces: bool = False,
 ) -> str:
-    """A grid, or the text with its words marked; there are no links in a terminal."""
+    """Return a trace for the terminal: a grid, or the text with its words highlighted; a terminal shows no links."""
     check_view(view)
     if _kind(trace, view, attention, pieces) == "text":
         return marked(passage(trace, attention=attention, layer=layer, head=head), colours=colours)
@@ -70,7 +72,7 @@ def in_terminal(
 
 
 def _kind(trace: Trace, view: str | None, attention: str | None, pieces: bool) -> str:
-    """The view that was asked for, or the one that suits."""
+    """Return the requested view, or the default for this trace."""
     pooled = (attention or trace.usual) == "pool"
     return view or ("text" if pooled and len(trace.target.words) == 1 and not pieces else "grid")
 
@@ -85,10 +87,10 @@ def save(
     head: int | None = None,
     pieces: bool = False,
 ) -> list[Path]:
-    """The files written. Pages and JSON take many traces; of pictures each gets one, numbered where there are several.
+    """Write traces to a file and return the files written: pages and JSON hold all traces, pictures one each, numbered.
 
-    `attention`, `layer`, `head` and `pieces` choose what a picture shows; a page and JSON hold everything. A picture
-    that cannot be made, for want of a font, is an error once the others are written.
+    `attention`, `layer`, `head` and `pieces` choose what a picture shows; a page and JSON hold everything. If a picture
+    cannot be made, because a font is missing, the error is raised after the others are written.
     """
     check(path)
     check_view(view)
@@ -101,11 +103,11 @@ def save(
         write_file(path, page(traces))
         return [path]
     files = [path] if len(traces) == 1 else [_numbered(path, number) for number in range(1, len(traces) + 1)]
-    shown = [_drawn(trace, _kind(trace, view, attention, pieces), attention, layer, head, pieces) for trace in traces]
+    pictures = [_picture(trace, view, attention, layer, head, pieces) for trace in traces]
     failed = []
-    for each, file in zip(shown, files, strict=True):
+    for picture, file in zip(pictures, files, strict=True):
         try:
-            _write(each, file)
+            _write(picture, file)
         except ValueError as error:
             failed.append(f"{file}: {error}")
     if failed:
@@ -114,20 +116,21 @@ def save(
     return files
 
 
-def _drawn(
-    trace: Trace, view: str, attention: str | None, layer: int | None, head: int | None, pieces: bool
+def _picture(
+    trace: Trace, view: str | None, attention: str | None, layer: int | None, head: int | None, pieces: bool
 ) -> Picture:
-    if view == "text":
+    kind = _kind(trace, view, attention, pieces)
+    if kind == "text":
         return text_picture(passage(trace, attention=attention, layer=layer, head=head))
     shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
-    return grid_picture(shown) if view == "grid" else links_picture(shown)
+    return grid_picture(shown) if kind == "grid" else links_picture(shown)
 
 
 def _write(picture: Picture, file: Path) -> None:
     if file.suffix.lower() == ".svg":
         from regard.look import svg
 
-        write_file(file, svg.drawn(picture))
+        write_file(file, svg.render(picture))
     else:
         from regard.look import png
 

@@ -1,1 +1,1 @@
-"""How good translations and labels are: the one definition of each score."""
+"""The scores of translations and of labels."""

@@ -1,4 +1,4 @@
-"""The one definition of quality: one hypothesis for each source against all its references.
+"""Scores of translations: one hypothesis for each source against all its references.
 
 BLEU, chrF++ and TER are sacrebleu's, over texts in NFC with white space collapsed.
 """
@@ -13,7 +13,7 @@ from regard.text.pairs import Pair
 
 @dataclass(frozen=True)
 class Scores:
-    """All in percent; TER counts edits, so less is better. The signatures are sacrebleu's."""
+    """The scores of translations, in percent; for TER, lower is better. The signatures are sacrebleu's."""
 
     bleu: float
     chrf: float
@@ -24,11 +24,11 @@ class Scores:
     signatures: dict[str, str]
 
     def as_dict(self) -> dict[str, Any]:
-        """The scores as JSON takes them."""
+        """Return the scores as a dictionary for JSON."""
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """The scores as a terminal shows them."""
+        """Return the scores as lines for a terminal."""
         return [
             f"BLEU    {self.bleu:6.2f}   {self.signatures['bleu']}",
             f"chrF++  {self.chrf:6.2f}   {self.signatures['chrf']}",
@@ -41,60 +41,60 @@ class Scores:
 
 
 def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scores:
-    """Scores of one hypothesis for each source against all its references, tidied; exact is equal to any of them."""
+    """Score one hypothesis for each source against all its references; `exact` counts those equal to any of them."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
-    said, expected = _checked(hypotheses, references)
+    outputs, expected = _checked(hypotheses, references)
     columns = _columns(expected)
     # Tokenized text is the user's choice: `force` only silences a warning about it.
     metrics = {"bleu": BLEU(tokenize="13a", force=True), "chrf": CHRF(word_order=2), "ter": TER()}
-    values = {name: float(metric.corpus_score(said, columns).score) for name, metric in metrics.items()}
-    equal = sum(text in known for text, known in zip(said, expected, strict=True))
+    values = {name: float(metric.corpus_score(outputs, columns).score) for name, metric in metrics.items()}
+    equal = sum(text in known for text, known in zip(outputs, expected, strict=True))
     return Scores(
         **values,
-        exact=100 * equal / len(said),
-        sources=len(said),
+        exact=100 * equal / len(outputs),
+        sources=len(outputs),
         references=sum(map(len, expected)),
         signatures={name: str(metric.get_signature()) for name, metric in metrics.items()},
     )
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """The chrF++ of `score`, alone: the cheapest of the three."""
+    """Return only the chrF++ of `score`, the cheapest of the three metrics."""
     from sacrebleu.metrics.chrf import CHRF
 
-    said, expected = _checked(hypotheses, references)
-    return float(CHRF(word_order=2).corpus_score(said, _columns(expected)).score)
+    outputs, expected = _checked(hypotheses, references)
+    return float(CHRF(word_order=2).corpus_score(outputs, _columns(expected)).score)
 
 
 def chrf_and_chance(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
-    """Return the chrF++ of `score`, and what the same hypotheses get by chance.
+    """Return the chrF++ of `score`, and the chrF++ of the same hypotheses by chance.
 
     By chance means against the references of other sources: each hypothesis is scored against those half of the list
     away. Hypotheses that do not depend on the source get the same both times.
     """
     from sacrebleu.metrics.chrf import CHRF
 
-    said, expected = _checked(hypotheses, references)
-    metric = CHRF(word_order=2, references=_columns(expected))  # which takes their n-grams once for both
-    half = len(said) // 2
-    rotated = said[half:] + said[:half]
-    own, chance = (float(metric.corpus_score(texts, None).score) for texts in (said, rotated))
+    outputs, expected = _checked(hypotheses, references)
+    metric = CHRF(word_order=2, references=_columns(expected))  # extracts the n-grams of the references once for both
+    half = len(outputs) // 2
+    rotated = outputs[half:] + outputs[:half]
+    own, chance = (float(metric.corpus_score(texts, None).score) for texts in (outputs, rotated))
     return own, chance
 
 
 def group(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
-    """The distinct sources, in the order they first appear, and all references of each."""
-    found: dict[str, list[str]] = {}
+    """Return the distinct sources, in the order in which they first appear, and all references of each."""
+    references: dict[str, list[str]] = {}
     for pair in pairs:
-        found.setdefault(tidy(pair.source), []).append(pair.target)
-    return list(found), list(found.values())
+        references.setdefault(tidy(pair.source), []).append(pair.target)
+    return list(references), list(references.values())
 
 
 def _checked(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """Both tidied, if there is one hypothesis a source and at least one reference for each."""
+    """Return both tidied, after checking that each source has one hypothesis and at least one reference."""
     if len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses came for {len(references)} sources; expected one each")
     if not hypotheses:
@@ -106,9 +106,9 @@ def _checked(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> 
 
 
 def _columns(references: list[list[str]]) -> Any:
-    """References as sacrebleu takes them: the k-th of every source in list k, None where a source has fewer.
+    """Return the references as sacrebleu takes them: the k-th of every source in list k, None where a source has fewer.
 
-    Any, because sacrebleu's types leave out the None that it reads.
+    The type is Any because sacrebleu's annotations do not include None.
     """
-    most = max(map(len, references))
-    return [[known[k] if k < len(known) else None for known in references] for k in range(most)]
+    count = max(map(len, references))
+    return [[known[k] if k < len(known) else None for known in references] for k in range(count)]

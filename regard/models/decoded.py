@@ -1,4 +1,4 @@
-"""What every translation model gives in training."""
+"""The output of a translation model in training."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor
 
 
 class Decoded(NamedTuple):
-    """A target under teacher forcing."""
+    """The decoder's output for a target under teacher forcing."""
 
     output: Tensor
-    """o [B, T, O]; `logits` takes it to the vocabulary"""
+    """o [B, T, O]; the model's `logits` projects it to the vocabulary"""
     weights: Tensor | None
-    """[B, T, S] if asked for: of the attention that may be told where to look"""
+    """[B, T, S] if requested: of the attention head that guided alignment trains"""
     log_probability: Tensor | None = None
-    """[B, T] of hard attention's choices"""
+    """[B, T]: of the positions that hard attention sampled"""

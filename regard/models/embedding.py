@@ -1,4 +1,4 @@
-"""Embeddings whose gradient on a GPU is one addition: torch's own sorts tokens, or goes through them one by one."""
+"""Embeddings whose gradient on a GPU is one `index_add_`; torch's own sorts the tokens or handles them one by one."""
 
 from __future__ import annotations
 
@@ -9,28 +9,32 @@ from torch import Tensor, nn
 
 
 class Embedding(nn.Embedding):
-    """tokens [...] → [..., D]. On a GPU equal tokens are added up in no fixed order, unless torch is told to be
-    deterministic."""
+    """Maps tokens [...] to vectors [..., D].
+
+    On a GPU the gradients of equal tokens are summed in no fixed order, unless torch uses deterministic algorithms.
+    """
 
     def forward(self, tokens: Tensor) -> Tensor:
-        if _adds_up(self.weight):
-            return cast(Tensor, Looked.apply(self.weight, tokens, self.padding_idx))  # type: ignore[no-untyped-call]
+        if _sums_in_any_order(self.weight):
+            return cast(Tensor, EmbeddingLookup.apply(self.weight, tokens, self.padding_idx))  # type: ignore[no-untyped-call]
         return super().forward(tokens)
 
 
-def rows_of(table: Tensor, places: Tensor) -> Tensor:
-    """table [N, D], places [...] → [..., D], with the same gradient as an `Embedding`."""
-    if _adds_up(table):
-        return cast(Tensor, Looked.apply(table, places, None))  # type: ignore[no-untyped-call]
-    return table[places]
+def gather_rows(table: Tensor, indices: Tensor) -> Tensor:
+    """Return the rows [..., D] of a table [N, D] at indices [...], with the same gradient as an `Embedding`."""
+    if _sums_in_any_order(table):
+        return cast(Tensor, EmbeddingLookup.apply(table, indices, None))  # type: ignore[no-untyped-call]
+    return table[indices]
 
 
-def _adds_up(table: Tensor) -> bool:
-    """May the gradient be added up in any order? On a GPU, unless torch is told to be deterministic."""
+def _sums_in_any_order(table: Tensor) -> bool:
+    """May the gradient be summed in any order? On a GPU, unless torch uses deterministic algorithms."""
     return table.is_cuda and torch.is_grad_enabled() and not torch.are_deterministic_algorithms_enabled()
 
 
-class Looked(torch.autograd.Function):
+class EmbeddingLookup(torch.autograd.Function):
+    """An embedding lookup whose gradient is one `index_add_`."""
+
     @staticmethod
     def forward(ctx: Any, weight: Tensor, tokens: Tensor, padding: int | None) -> Tensor:
         ctx.save_for_backward(tokens)
@@ -41,7 +45,7 @@ class Looked(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         (tokens,) = ctx.saved_tensors
         rows = gradient.reshape(-1, gradient.shape[-1])
-        found = rows.new_zeros(ctx.size, rows.shape[1]).index_add_(0, tokens.flatten(), rows)
+        grad_weight = rows.new_zeros(ctx.size, rows.shape[1]).index_add_(0, tokens.flatten(), rows)
         if ctx.padding is not None:
-            found[ctx.padding].zero_()
-        return found, None, None
+            grad_weight[ctx.padding].zero_()
+        return grad_weight, None, None

@@ -1,4 +1,4 @@
-"""A model made ready for many searches: what its steps multiply by is laid out once for all of them."""
+"""A translation model with packed weights, which many searches share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor
 
 
 class Stepping(Protocol):
-    """A translation model, as far as search needs it."""
+    """The methods of a translation model that search needs."""
 
     def steps(self) -> Any:
-        """What a step multiplies by, in the numbers that autocast asks for now."""
+        """Return the packed weights of a decoding step, in the dtype of the current autocast."""
 
     def start(self, source: Tensor, lengths: Tensor, steps: Any = None) -> Any: ...
 
@@ -24,13 +24,17 @@ class Stepping(Protocol):
 
 @dataclass(frozen=True)
 class Ready:
-    """The same to any search. It holds weights as they were when it was made, so it is made anew for each task."""
+    """A model and its packed weights, with the methods that search needs.
+
+    The weights are copies, which do not follow later updates of the model: build a new one for each task.
+    """
 
     model: Stepping
     steps: Any
 
     @classmethod
     def of(cls, model: Stepping) -> Ready:
+        """Pack the weights of a model as they are now."""
         with torch.no_grad():
             return cls(model, model.steps())
 

@@ -1,4 +1,4 @@
-"""One table for several uses: embeddings that are also the output layer (Press and Wolf 2017)."""
+"""Weight tying: embeddings that are also the output layer (Press and Wolf 2017)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Tie = Literal["none", "target", "all"]
 
 
 def tie(how: Tie, source: nn.Embedding, target: nn.Embedding, output: nn.Linear) -> None:
-    """Begin both tables small, with 0 for padding, and let them be one as far as `how` says.
+    """Initialize both embeddings with small numbers, and 0 for padding, and tie weights as `how` says.
 
     "target": the output layer is the target embedding; "all": the source embedding too.
     """

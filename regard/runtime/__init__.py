@@ -1,1 +1,1 @@
-"""What torch leaves open: devices and precision, CUDA graphs, caches of device tensors, files and interrupts."""
+"""The runtime below the models: devices and precision, CUDA graphs, caches of device tensors, files, interrupts."""

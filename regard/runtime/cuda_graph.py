@@ -1,4 +1,4 @@
-"""Recording what a GPU is asked for, to have it played back (CUDA graphs)."""
+"""Capture of CUDA graphs, to be replayed."""
 
 from __future__ import annotations
 
@@ -10,54 +10,55 @@ import torch
 
 from regard.runtime.device_guard import device_guard
 
-_ONE_AT_A_TIME = threading.Lock()
+_ONE_CAPTURE_AT_A_TIME = threading.Lock()
 
 
-class Recorder:
-    """Records on a stream and into memory of its own.
+class GraphCapturer:
+    """Captures graphs on a stream and into a memory pool of its own.
 
-    With `passing`, for recordings that come and go: their stream is none that others may have been given too (torch has
-    few, and clears up after a recording what its stream had), and their memory outlives them, so that the next has it.
+    With `temporary`, for graphs that come and go: their stream is none that torch's pool of streams may have given to
+    others too (torch clears, after a capture, what its stream had), and the memory pool outlives them, so that the next
+    graph reuses it.
     """
 
-    def __init__(self, device: torch.device, passing: bool = False) -> None:
+    def __init__(self, device: torch.device, temporary: bool = False) -> None:
         self._device = device
-        self.stream = torch.cuda.Stream(device, priority=-1 if passing else 0)  # type: ignore[no-untyped-call]
-        self._memory = torch.cuda.graph_pool_handle()
-        self._keeper = torch.cuda.CUDAGraph() if passing else None
-        if self._keeper is not None:  # as long as it is there, so is the memory
-            with self._onto(self._keeper, torch.cuda.Stream(device)):  # type: ignore[no-untyped-call]
+        self.stream = torch.cuda.Stream(device, priority=-1 if temporary else 0)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
+        self._pool_keeper = torch.cuda.CUDAGraph() if temporary else None
+        if self._pool_keeper is not None:  # the pool lives as long as a graph that uses it
+            with self._capturing(self._pool_keeper, torch.cuda.Stream(device)):  # type: ignore[no-untyped-call]
                 torch.zeros(1, device=device)
 
     @contextmanager
-    def recording(self) -> Iterator[torch.cuda.CUDAGraph]:
-        """What is asked for meanwhile is not computed, but recorded."""
+    def capture(self) -> Iterator[torch.cuda.CUDAGraph]:
+        """Capture what is launched meanwhile, without running it."""
         graph = torch.cuda.CUDAGraph()
-        with self._onto(graph, self.stream):
+        with self._capturing(graph, self.stream):
             yield graph
 
     @contextmanager
-    def _onto(self, graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream) -> Iterator[None]:
-        """As `torch.cuda.graph`, but without collecting garbage, which would take longer than the recording."""
-        with _ONE_AT_A_TIME, device_guard(self._device):
+    def _capturing(self, graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream) -> Iterator[None]:
+        """Do what `torch.cuda.graph` does, but without collecting garbage, which would take longer than the capture."""
+        with _ONE_CAPTURE_AT_A_TIME, device_guard(self._device):
             torch.cuda.current_stream().synchronize()
             with torch.cuda.stream(stream):
-                graph.capture_begin(pool=self._memory, capture_error_mode="thread_local")  # other threads may go on
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")  # other threads may go on
                 try:
                     yield
                 except BaseException:
-                    with suppress(RuntimeError):  # which would hide why
+                    with suppress(RuntimeError):  # which would hide the cause
                         graph.capture_end()
                     raise
                 graph.capture_end()
 
 
-_HERE = threading.local()
+_THREAD = threading.local()
 
 
-def passing_recorder(device: torch.device) -> Recorder:
-    """The one of this thread for recordings on the device that come and go."""
-    recorders: dict[torch.device, Recorder] = _HERE.__dict__.setdefault("recorders", {})
-    if device not in recorders:
-        recorders[device] = Recorder(device, passing=True)
-    return recorders[device]
+def temporary_capturer(device: torch.device) -> GraphCapturer:
+    """Return this thread's capturer for temporary graphs on a device."""
+    capturers: dict[torch.device, GraphCapturer] = _THREAD.__dict__.setdefault("capturers", {})
+    if device not in capturers:
+        capturers[device] = GraphCapturer(device, temporary=True)
+    return capturers[device]

@@ -1,4 +1,4 @@
-"""Tensors that are made once for whoever asks, and kept."""
+"""An LRU cache for functions that return device tensors."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ import torch
 
 from regard.runtime.transforms import traced
 
-Asked = ParamSpec("Asked")
-Found = TypeVar("Found")
+Args = ParamSpec("Args")
+Value = TypeVar("Value")
 
 
-class Kept(Generic[Asked, Found]):
-    """A function whose results are kept, as by `functools.lru_cache`, for what holds tensors on a device. They are made
-    outside of inference mode, so that autograd may use them later; and what is asked for while a GPU records is never
-    dropped: the recording reads it. Under a transform of torch nothing is cached: its tensors mean nothing outside."""
+class DeviceCache(Generic[Args, Value]):
+    """A function with an LRU cache.
 
-    def __init__(self, make: Callable[Asked, Found], most: int) -> None:
-        self._make, self._made = make, lru_cache(maxsize=most)(self._outside)
-        self._recorded: dict[Hashable, Found] = {}
-        update_wrapper(self, make)
+    Values are created outside inference mode, so that autograd can use them later. Values requested during CUDA graph
+    capture are never evicted, because the graph reads them. Under a transform of torch nothing is cached: its tensors
+    have no meaning outside it.
+    """
 
-    def __call__(self, *asked: Asked.args, **named: Asked.kwargs) -> Found:
+    def __init__(self, function: Callable[Args, Value], maxsize: int) -> None:
+        self._function, self._cached = function, lru_cache(maxsize=maxsize)(self._outside_inference_mode)
+        self._pinned_by_graphs: dict[Hashable, Value] = {}
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Value:
         if traced():
-            return self._make(*asked, **named)
-        key = (asked, tuple(named.items()))
-        if key in self._recorded:
-            return self._recorded[key]
-        found = self._made(*asked, **named)  # type: ignore[arg-type]
-        if records():
-            self._recorded[key] = found
-        return found
+            return self._function(*args, **kwargs)
+        key = (args, tuple(kwargs.items()))
+        if key in self._pinned_by_graphs:
+            return self._pinned_by_graphs[key]
+        value = self._cached(*args, **kwargs)  # type: ignore[arg-type]
+        if is_capturing():
+            self._pinned_by_graphs[key] = value
+        return value
 
-    def _outside(self, *asked: Asked.args, **named: Asked.kwargs) -> Found:
+    def _outside_inference_mode(self, *args: Args.args, **kwargs: Args.kwargs) -> Value:
         with torch.inference_mode(False):
-            return self._make(*asked, **named)
+            return self._function(*args, **kwargs)
 
-    def forget(self) -> None:
-        self._made.cache_clear()
-        self._recorded.clear()
-
-
-def kept(most: int) -> Callable[[Callable[Asked, Found]], Kept[Asked, Found]]:
-    """Keep the results of so many questions, and those that were recorded."""
-    return partial(Kept, most=most)
+    def clear(self) -> None:
+        """Forget all values."""
+        self._cached.cache_clear()
+        self._pinned_by_graphs.clear()
 
 
-def records() -> bool:
-    """Is a GPU recording what it is asked for?"""
+def device_cache(maxsize: int) -> Callable[[Callable[Args, Value]], DeviceCache[Args, Value]]:
+    """Decorate a function with a `DeviceCache`."""
+    return partial(DeviceCache, maxsize=maxsize)
+
+
+def is_capturing() -> bool:
+    """Is the current stream capturing a CUDA graph?"""
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()

@@ -1,8 +1,8 @@
-"""Write the files that a user names: `-o`, `--look`, `look -o`.
+"""Writing the files that a user names: `-o`, `--look`, `look -o`.
 
-A regular file is replaced as a whole, by renaming, once its content is complete: whoever reads it finds the old one or
-the new one. A symbolic link stays and its target is replaced; mode and owner stay too. Into anything else, such as a
-pipe or a device, the content is written directly.
+A regular file is replaced atomically, by renaming, once its content is complete: readers see either the old or the new
+content. A symbolic link stays and its target is replaced; mode and owner are preserved. Anything else, such as a pipe
+or a device, is opened and written in place.
 """
 
 from __future__ import annotations
@@ -25,9 +25,17 @@ _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
 def write_file(path: str | Path, content: bytes | str) -> None:
-    """Write the content: text as UTF-8, with what UTF-8 cannot hold, as in names of files, as escapes like JSON's."""
+    """Write the content: text as UTF-8; lone surrogates, as in names of files, are written as escapes like JSON's."""
     with open_output(path) as file:
         file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+
+
+def resolved(path: str | Path) -> Path:
+    """Return the path without symbolic links; raise a ValueError for links that lead back to themselves."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError):  # which of them depends on the version of Python
+        raise ValueError(f"{path}: expected a file or folder, got a symbolic link that leads back to itself") from None
 
 
 def check_output(path: str | Path) -> None:
@@ -35,12 +43,12 @@ def check_output(path: str | Path) -> None:
     place = Path(path)
     descriptor = _descriptor(place)
     if descriptor is not None:
-        with _refused(place):
+        with _os_errors_as_value_errors(place):
             os.fstat(descriptor)
         return
     mode = _mode(place)
     if mode is None or stat.S_ISREG(mode):
-        with _refused(place):
+        with _os_errors_as_value_errors(place):
             _Replacement(Path(os.path.realpath(place))).discard()
     elif stat.S_ISDIR(mode):
         raise ValueError(f"{place}: expected a file to write, got a folder")
@@ -62,21 +70,21 @@ def check_new_folder(folder: str | Path) -> None:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """A binary file for the content; what stood at `path` before is replaced only if no error occurs."""
+    """Open a binary file for the content; an existing file at `path` is replaced only if no error occurs."""
     place = Path(path)
     check_output(place)
     mode, descriptor = _mode(place), _descriptor(place)
     if descriptor is not None or (mode is not None and not stat.S_ISREG(mode)):
-        with _refused(place):
-            direct = _open_direct(place, descriptor)
-        with direct:
-            yield direct
+        with _os_errors_as_value_errors(place):
+            file = _open_in_place(place, descriptor)
+        with file:
+            yield file
         return
-    with _refused(place):
+    with _os_errors_as_value_errors(place):
         replacement = _Replacement(Path(os.path.realpath(place)))
     try:
         yield replacement.file
-        with _refused(place):
+        with _os_errors_as_value_errors(place):
             replacement.commit()
     except BaseException:
         replacement.discard()
@@ -97,7 +105,7 @@ class _Replacement:
         if self._before is not None and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         try:
-            self._name, descriptor = _create_beside(target, private=self._before is not None)
+            self._name, descriptor = _create_temporary(target, private=self._before is not None)
         except OSError:  # a folder in which nothing new may be created, around a file that may be written
             if self._before is None:
                 raise
@@ -106,10 +114,10 @@ class _Replacement:
         self.file: BinaryIO = os.fdopen(descriptor, "wb")
 
     def commit(self) -> None:
-        """Give the new content the name of the old."""
+        """Replace the old content with the new."""
         self.file.close()
         if self._before is not None:
-            with suppress(OSError, AttributeError):  # only root may give files away; Windows has no owners
+            with suppress(OSError, AttributeError):  # only root may change the owner; Windows has no owners
                 os.chown(self._name, self._before.st_uid, self._before.st_gid)
             os.chmod(self._name, stat.S_IMODE(self._before.st_mode))
         try:
@@ -122,15 +130,15 @@ class _Replacement:
             self._name.unlink()
 
     def discard(self) -> None:
-        """Leave all as it was."""
+        """Discard the new content; the old one stays."""
         with suppress(OSError):  # what could not be written cannot be flushed either
             self.file.close()
         with suppress(OSError):
             self._name.unlink(missing_ok=True)
 
 
-def _create_beside(target: Path, private: bool) -> tuple[Path, int]:
-    """A new file in the folder of `target` under a name that nobody has: (its path, its descriptor)."""
+def _create_temporary(target: Path, private: bool) -> tuple[Path, int]:
+    """Create a new file with a unique name in the folder of `target`; return its path and its descriptor."""
     while True:
         name = target.parent / f".regard-{secrets.token_hex(8)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -138,7 +146,8 @@ def _create_beside(target: Path, private: bool) -> tuple[Path, int]:
             return name, os.open(name, flags, 0o600 if private else 0o666)
 
 
-def _open_direct(place: Path, descriptor: int | None) -> BinaryIO:
+def _open_in_place(place: Path, descriptor: int | None) -> BinaryIO:
+    """Open a pipe, a device or a file descriptor of this process for writing."""
     if descriptor is None:
         return open(place, "wb")
     if descriptor == 1 and sys.stdout is not None:
@@ -148,14 +157,14 @@ def _open_direct(place: Path, descriptor: int | None) -> BinaryIO:
 
 
 def _descriptor(place: Path) -> int | None:
-    """The file descriptor of this process that the path names, as /dev/stdout and /dev/fd/63 do."""
+    """Return the file descriptor of this process that the path stands for, as /dev/stdout and /dev/fd/63 do."""
     path = os.path.abspath(place)
-    for _ in range(40):  # as many links as Linux follows
+    for _ in range(40):  # the number of symbolic links that Linux follows
         if path in _STANDARD:
             return _STANDARD[path]
-        found = _DESCRIPTOR.fullmatch(path.replace(f"/proc/{os.getpid()}/", "/proc/self/"))
-        if found is not None:
-            return int(found[1] or found[2])
+        match = _DESCRIPTOR.fullmatch(path.replace(f"/proc/{os.getpid()}/", "/proc/self/"))
+        if match is not None:
+            return int(match[1] or match[2])
         if not os.path.islink(path):
             return None
         path = os.path.abspath(os.path.join(os.path.dirname(path), os.readlink(path)))
@@ -163,7 +172,7 @@ def _descriptor(place: Path) -> int | None:
 
 
 def _mode(place: Path) -> int | None:
-    """The type and permissions of what stands there, links followed; None if there is nothing."""
+    """Return the file type and permissions, with links followed; None if there is no such file."""
     try:
         return place.stat().st_mode
     except FileNotFoundError:
@@ -173,8 +182,8 @@ def _mode(place: Path) -> int | None:
 
 
 @contextmanager
-def _refused(place: Path) -> Iterator[None]:
-    """An OSError becomes a ValueError that names the path the user gave."""
+def _os_errors_as_value_errors(place: Path) -> Iterator[None]:
+    """Turn an OSError into a ValueError that names the path that the user gave."""
     try:
         yield
     except OSError as error:

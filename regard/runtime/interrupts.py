@@ -1,4 +1,4 @@
-"""Whether Ctrl-C came. Inside of an extension module an interrupt may become any error; then the error is not told."""
+"""Remembering Ctrl-C. An interrupt inside an extension module can surface as any error, which is then not reported."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import signal
 from types import FrameType
 
 EXIT_CODE = 130
-"""128 and the number of the signal, as of programs that the signal ends"""
+"""128 plus the number of SIGINT, as for programs that are terminated by the signal"""
 
 
 class Interrupts:
-    """Remembers whether Ctrl-C came, unless whoever started the process has it ignored."""
+    """Remembers whether Ctrl-C was pressed, unless SIGINT is ignored or handled otherwise."""
 
     def __init__(self) -> None:
         self.came = False
         self.may_end_at_once = False
-        """there is nothing to tidy up yet; and raised inside of an import, an interrupt may get lost"""
+        """nothing needs to be cleaned up yet; also, a KeyboardInterrupt raised during an import may get lost"""
 
     def watch(self) -> None:
-        """From now on, remember; and until `may_end_at_once` is False again, end the process."""
+        """Install the signal handler; it ends the process until `may_end_at_once` is set to False."""
         self.may_end_at_once = True
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._note)
+            signal.signal(signal.SIGINT, self._handle)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         self.came = True
         if self.may_end_at_once:
             os.write(2, b"regard: interrupted\n")
@@ -33,4 +33,4 @@ class Interrupts:
 
 
 INTERRUPTS = Interrupts()
-"""of this process"""
+"""the interrupts of this process"""

@@ -1,7 +1,7 @@
-"""How torch rounds the factors of float32 products on a GPU.
+"""The precision of float32 matrix products on a GPU.
 
-torch can be told in an older way (`set_float32_matmul_precision`, `allow_tf32`) and in a newer (`fp32_precision`).
-Where the newer says something else, it will not be asked in the older.
+torch has an older API for it (`set_float32_matmul_precision`, `allow_tf32`) and a newer one (`fp32_precision`). Reading
+the older one raises a RuntimeError if the newer one was set to something else.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from torch.backends import cudnn
 
 
 def exact_products() -> bool:
+    """Return whether float32 products are exact, without TF32."""
     return _matmul_precision() == "highest"
 
 
 @contextmanager
 def products(exact: bool) -> Iterator[None]:
-    """Meanwhile they are exact, or rounded to TF32's 10 bits."""
-    matmul, others = _matmul_precision(), _cudnn_precision()
+    """In this context, compute float32 products exactly, or from factors rounded to TF32's 10 bits."""
+    matmul_before, cudnn_before = _matmul_precision(), _cudnn_precision()
     torch.set_float32_matmul_precision("highest" if exact else "high")
     cudnn.allow_tf32 = not exact  # type: ignore[misc]
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(matmul)
-        for where, name, value in others:
-            setattr(where, name, value)
+        torch.set_float32_matmul_precision(matmul_before)
+        for backend, name, value in cudnn_before:
+            setattr(backend, name, value)
 
 
 def _matmul_precision() -> str:
-    """ "highest", "high" or "medium" """
+    """Return "highest", "high" or "medium"."""
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:
@@ -41,9 +42,9 @@ def _matmul_precision() -> str:
 
 
 def _cudnn_precision() -> list[tuple[Any, str, Any]]:
-    """(whose, name, value) of what it was told"""
+    """Return (backend, attribute, value) of cuDNN's settings."""
     try:
         return [(cudnn, "allow_tf32", cudnn.allow_tf32)]
     except RuntimeError:
-        parts = cudnn.conv, cudnn.rnn  # type: ignore[attr-defined]
-        return [(where, "fp32_precision", where.fp32_precision) for where in parts]
+        backends = cudnn.conv, cudnn.rnn  # type: ignore[attr-defined]
+        return [(backend, "fp32_precision", backend.fp32_precision) for backend in backends]

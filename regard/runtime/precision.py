@@ -1,4 +1,4 @@
-"""Where, and in which numbers, products are computed."""
+"""The device and the precision of computations."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ Precision = Literal["auto", "fp32", "bf16"]
 
 
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
-    """bfloat16 products where asked for, or where `auto` and the CPU has them in hardware.
+    """Return the autocast context: bfloat16 for `bf16`, and for `auto` on a CPU with bfloat16 instructions.
 
-    On a GPU `auto` stays in float32, by TF32 (`fast_products`).
+    On a GPU, `auto` means float32 with TF32 products (`fast_products`).
     """
     if precision not in ("auto", "fp32", "bf16"):
         raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")
-    narrow = precision == "bf16" or (precision == "auto" and device.type == "cpu" and cpu_has_bfloat16())
-    return torch.autocast(device.type, torch.bfloat16, enabled=narrow)
+    use_bfloat16 = precision == "bf16" or (precision == "auto" and device.type == "cpu" and cpu_has_bfloat16())
+    return torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16)
 
 
 def fast_products(precision: Precision, device: torch.device) -> AbstractContextManager[None]:
-    """While a model trains on a GPU: factors of float32 products rounded to TF32's 10 bits, unless `fp32` is asked
-    for. Sums, states and weights stay float32."""
+    """Return a context for training on a GPU: TF32 products unless `precision` is `fp32`.
+
+    TF32 rounds the factors of float32 products to 10 bits; sums, states and weights stay float32.
+    """
     return products(exact=precision == "fp32") if device.type == "cuda" else nullcontext()
 
 
 def read_device(name: str | None) -> torch.device:
-    """The device of that name; of none, a GPU if there is one."""
+    """Return the device of that name; None: a GPU if there is one, else the CPU."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -46,7 +48,7 @@ def read_device(name: str | None) -> torch.device:
 
 
 def cpu_has_bfloat16() -> bool:
-    """Does the processor multiply bfloat16 itself?"""
+    """Return whether the processor has bfloat16 instructions."""
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

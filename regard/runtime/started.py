@@ -1,10 +1,10 @@
-"""When this process began to import the package.
+"""The time when this process began to import the package.
 
-A command's minutes count from here: importing torch takes seconds. The operating system's own start time of the process
-would be a little earlier, but a shell script that ends with `exec regard …` hands on the time when the script started.
+The time limit of a command counts from here, since importing torch takes seconds. The operating system's start time of
+the process would be a little earlier, but after `exec regard …` in a shell script it is that of the script.
 """
 
 import time
 
 STARTED = time.monotonic()
-"""by `time.monotonic`"""
+"""in seconds of `time.monotonic`"""

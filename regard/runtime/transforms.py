@@ -1,7 +1,7 @@
-"""Which transform of torch the operations run under: compiling, exporting, `torch.func`, tensors without numbers.
+"""Detection of torch's transforms: compilation, export, `torch.func`, and fake or meta tensors.
 
-Lean kernels write into buffers and look at numbers to decide what to do next. Where operations are traced, batched or
-carried out on shapes alone, that is impossible, and plain torch operations have to do.
+Our kernels write into buffers and branch on the values of tensors. Where operations are traced, batched or run on
+shapes alone, that is impossible, and plain torch operations are used instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch.autograd import forward_ad
 
 
 def transform_of(states: Tensor) -> str | None:
-    """Return what only plain operations can go through, in words; None: the operations simply run."""
+    """Return a description of the transform that allows plain operations only; None: there is none."""
     if torch.compiler.is_compiling():
         return "torch.compile or torch.export is tracing"
     if torch._C._are_functorch_transforms_active():
@@ -26,7 +26,7 @@ def transform_of(states: Tensor) -> str | None:
 
 
 def traced() -> bool:
-    """Could a tensor that is made now belong to a transform, so that it must not be cached?"""
+    """Return whether a tensor created now could belong to a transform, so that it must not be cached."""
     return (
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()

@@ -2,4 +2,4 @@
 
 
 class RegardWarning(UserWarning):
-    """Something that a user should know about a result. The commands print it in one line on standard error."""
+    """A warning that a user should know of to judge a result. Commands print it as one line on standard error."""

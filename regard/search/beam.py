@@ -1,8 +1,8 @@
-"""Beam search over a batch of sentences, which keeps what every hypothesis looked at.
+"""Beam search over a batch of sentences, which records the attention of every hypothesis.
 
 At each step the k hypotheses of a sentence are extended by every token; those among the k best that end are set aside,
-and the k best of the others go on. A sentence is done when k hypotheses have ended, or at its longest length. Ranked by
-log p(y) / |y|^α.
+and the k best of the others continue. A sentence is finished when k hypotheses have ended, or at its maximum length.
+Hypotheses are ranked by log p(y) / |y|^α.
 
 A step runs on the model's device, and the host reads what it chose. On a GPU, steps of one shape are captured once as a
 CUDA graph and replayed, several before the host reads their outputs; finished sentences stay in the batch meanwhile.
@@ -56,7 +56,7 @@ class _History:
     """each [B', k, layers, heads, S]: of the slots of the step before, which produced the tokens"""
 
     def hypothesis(self, sentence: int, ended: _Ended, length: int) -> Hypothesis:
-        """Follow the back-pointers from where it ended. `length`: real source positions."""
+        """Return a hypothesis, by following the back-pointers from where it ended. `length`: that of the source."""
         tokens, rows = [], []
         slot = ended.slot
         for step in range(ended.step, -1, -1):
@@ -87,8 +87,8 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """Return the `best` ≤ `width` hypotheses of each sentence, best first. source [B, S] of `lengths` [B].
 
-    `prefixes`: tokens with which each translation must begin. `surface`: of beginnings that it maps to the same value
-    only one goes on (recombination.py).
+    `prefixes`: tokens with which each translation must begin. `surface`: of prefixes that it maps to the same value
+    only one continues (recombination.py).
     """
     search = _Beam(model, source, lengths, limit, width, penalty, prefixes, surface)
     while search.is_active:
@@ -137,7 +137,7 @@ class _Beam:
         self._sentences = np.arange(len(lengths))
         self._active = np.ones(len(lengths), bool)
         self._recombination = None if surface is None else Recombination(surface, len(lengths))
-        self._capturable = surface is None  # which the host computes at every step
+        self._capturable = surface is None  # the host computes surfaces at every step
         self._history = _History()
         self._ended: list[list[_Ended]] = [[] for _ in self._lengths]
 
@@ -173,8 +173,8 @@ class _Beam:
 
     def replay(self) -> None:
         """Replay captured steps until all sentences are finished, or so few are active that a smaller batch pays."""
-        most = min(int((self._max_lengths[self._sentences] - self._time)[self._active].max()), MAX_REPLAYED)
-        static = self._state.static(most) if most >= MIN_REPLAYED and self._mostly_active else None
+        steps = min(int((self._max_lengths[self._sentences] - self._time)[self._active].max()), MAX_REPLAYED)
+        static = self._state.static(steps) if steps >= MIN_REPLAYED and self._mostly_active else None
         if static is None:
             return
         tokens, scores = self._tokens.clone(), self._scores.clone()
@@ -193,8 +193,8 @@ class _Beam:
             warnings.warn(f"the steps of this search cannot be captured: {error}", RuntimeWarning, stacklevel=2)
             self._capturable = False
             return
-        while self._time < start + most and self._mostly_active:
-            for output in replayed(min(graph_replay.CHUNK, start + most - self._time)):
+        while self._time < start + steps and self._mostly_active:
+            for output in replayed(min(graph_replay.CHUNK, start + steps - self._time)):
                 self._record_step(_StepOutput(*output))
         self._state, self._tokens, self._scores = static.snapshot(self._time - start), tokens, scores
 
@@ -209,8 +209,8 @@ class _Beam:
     def _choose(
         self, logits: Tensor, weights: Tensor, scores: Tensor
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, Tensor, Tensor]]:
-        """logits [B', k, V], scores [B', k] → (the fields of `_StepOutput`; parents, tokens and scores [B', k] of the
-        hypotheses that continue)"""
+        """Return (the fields of `_StepOutput`; parents, tokens and scores [B', k] of the hypotheses that continue), for
+        logits [B', k, V] and scores [B', k]."""
         best, places = self._extensions(logits, scores)  # [B', 2k]
         parents, tokens = places // logits.shape[-1], places % logits.shape[-1]
         if self._recombination is not None:
@@ -232,7 +232,7 @@ class _Beam:
         return best.values, places.gather(1, best.indices)
 
     def _best_tokens(self, logits: Tensor, sentences: np.ndarray) -> tuple[Tensor, Tensor]:
-        """[n, k, V] → the 2k most probable tokens after each hypothesis of n sentences: (log-probabilities, tokens)"""
+        """Return the 2k best tokens after each hypothesis (log-probabilities, tokens), for logits [n, k, V]."""
         values = log_probs(logits, self._time >= self._min_length)
         if self._prefixes is not None:
             self._force_prefix(values, sentences)

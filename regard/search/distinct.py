@@ -1,9 +1,9 @@
-"""Several hypotheses a sentence, each with a text of its own.
+"""n-best lists of hypotheses with different texts.
 
-Subwords can spell one text in many ways, and a model gives probability to several of them. An n-best list is one of
-texts: of the hypotheses with the same text the one with the highest score stands for all, and keeps its own score and
-log-probability, so that forced decoding of its tokens gives the same numbers. Probabilities are not added up over
-segmentations: a search meets only some of these.
+Subwords can spell one text in many ways, and a model gives probability to several of them. An n-best list has each text
+once: of the hypotheses with the same text only the one with the highest score is listed, with its own score and
+log-probability, so that forced decoding of its tokens gives the same numbers. Probabilities are not summed over
+segmentations, because a search finds only some of them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from regard.search.beam import beam
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.stepwise import sample
 
-WIDER = 2
-"""how many times as wide the search is that looks for further texts"""
-DRAWS = 4
-"""samples that are drawn, at most, for each text that is asked for"""
+BEAM_FACTOR = 2
+"""the beam size of the second search for further texts, as a multiple of the first one's"""
+MAX_DRAWS = 4
+"""samples drawn at most per text that is asked for"""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How tokens, without start and end, are read."""
+    """How to tell whether token sequences, without start and end, have the same text."""
 
     text: Callable[[Sequence[int]], str]
-    """what a person reads"""
+    """returns the text of a complete sequence"""
     surface: Callable[[Sequence[int]], Hashable]
-    """equal for beginnings that read alike and will, whatever follows; segmentations of one text share it"""
+    """returns equal values for prefixes that have the same text and will have, whatever follows: for all segmentations
+    of it"""
 
 
 def n_best(
@@ -47,32 +48,32 @@ def n_best(
 ) -> list[list[Hypothesis]]:
     """Return the `best` hypotheses of each sentence with different texts, best first; fewer where no more were found.
 
-    The first is the one that `beam` of this width finds. Sentences whose beam held too few texts are searched again,
-    wider and with all segmentations of a beginning as one. Should that meet a text with a higher score than the first
-    one's, it is left out: the best translation does not depend on how many are asked for.
+    The first is the one that `beam` of this width finds. Sentences whose beam has too few texts are searched again with
+    a larger beam, which recombines the segmentations of a prefix. A text that scores higher there than the first
+    search's best is left out, so that the best translation does not depend on `best`.
     """
-    plain = beam(
-        model, source, lengths, limit, width=width, best=WIDER * width, penalty=penalty, prefixes=prefixes
-    )  # all that ended
-    by_sentence = [distinct(some, wording) for some in plain]
-    lacking = [row for row, some in enumerate(by_sentence) if len(some) < best]
-    if lacking:
-        rows = torch.tensor(lacking)
-        more = beam(
+    first_search = beam(
+        model, source, lengths, limit, width=width, best=BEAM_FACTOR * width, penalty=penalty, prefixes=prefixes
+    )  # every hypothesis that ended
+    by_sentence = [distinct(hypotheses, wording) for hypotheses in first_search]
+    incomplete = [row for row, hypotheses in enumerate(by_sentence) if len(hypotheses) < best]
+    if incomplete:
+        rows = torch.tensor(incomplete)
+        second_search = beam(
             model,
             source[rows.to(source.device)],
             lengths[rows],
             limit,
-            width=WIDER * width,
-            best=WIDER * WIDER * width,
+            width=BEAM_FACTOR * width,
+            best=BEAM_FACTOR * BEAM_FACTOR * width,
             penalty=penalty,
-            prefixes=None if prefixes is None else [prefixes[row] for row in lacking],
+            prefixes=None if prefixes is None else [prefixes[row] for row in incomplete],
             surface=wording.surface,
         )
-        for row, others in zip(lacking, more, strict=True):
-            later = [each for each in others if _rank(each) >= _rank(by_sentence[row][0])]
-            by_sentence[row] = distinct(sorted([*by_sentence[row], *later], key=_rank), wording)
-    return [some[:best] for some in by_sentence]
+        for row, hypotheses in zip(incomplete, second_search, strict=True):
+            further = [each for each in hypotheses if _rank(each) >= _rank(by_sentence[row][0])]
+            by_sentence[row] = distinct(sorted([*by_sentence[row], *further], key=_rank), wording)
+    return [hypotheses[:best] for hypotheses in by_sentence]
 
 
 def samples(
@@ -87,35 +88,35 @@ def samples(
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> list[list[Hypothesis]]:
-    """Draw until there are `best` different texts of each sentence; the highest score first.
+    """Draw samples until there are `best` different texts of each sentence; return them by descending score.
 
-    After `best` draws only sentences that lack texts are drawn again, `DRAWS` · `best` times in all at most.
+    After `best` draws, only sentences that lack texts are drawn again, at most `MAX_DRAWS` · `best` times in all.
     """
     by_sentence: list[list[Hypothesis]] = [[] for _ in lengths]
     rows = list(range(len(lengths)))
-    for draw in range(DRAWS * best):
+    for draw in range(MAX_DRAWS * best):
         if draw >= best:
             rows = [row for row in rows if len(by_sentence[row]) < best]
         if not rows:
             break
-        some = torch.tensor(rows)
+        indices = torch.tensor(rows)
         drawn = sample(
             model,
-            source[some.to(source.device)],
-            lengths[some],
+            source[indices.to(source.device)],
+            lengths[indices],
             limit,
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
             prefixes=None if prefixes is None else [prefixes[row] for row in rows],
         )
-        for row, each in zip(rows, drawn, strict=True):
-            by_sentence[row] = distinct(sorted([*by_sentence[row], each], key=lambda x: -x.score), wording)
+        for row, hypothesis in zip(rows, drawn, strict=True):
+            by_sentence[row] = distinct(sorted([*by_sentence[row], hypothesis], key=lambda x: -x.score), wording)
     return by_sentence
 
 
 def distinct(ranked: Sequence[Hypothesis], wording: Wording) -> list[Hypothesis]:
-    """Leave only the first hypothesis of each text."""
+    """Return the hypotheses without those whose text occurred before."""
     by_text: dict[str, Hypothesis] = {}
     for each in ranked:
         by_text.setdefault(wording.text(each.tokens), each)
@@ -123,5 +124,5 @@ def distinct(ranked: Sequence[Hypothesis], wording: Wording) -> list[Hypothesis]
 
 
 def _rank(hypothesis: Hypothesis) -> tuple[bool, float]:
-    """Ended hypotheses before those cut off, then by score: lower comes first."""
+    """Return the sort key of a hypothesis: finished ones before those cut off, then by descending score."""
     return not hypothesis.finished, -hypothesis.score

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.runtime.cuda_graph import passing_recorder
+from regard.runtime.cuda_graph import temporary_capturer
 from regard.runtime.device_guard import device_guard
 
 CHUNK = 8
@@ -46,6 +46,6 @@ class ReplayedSteps:
         return self._outputs
 
     def _capture(self) -> torch.cuda.CUDAGraph:
-        with passing_recorder(self._device).recording() as graph:
+        with temporary_capturer(self._device).capture() as graph:
             self._outputs = self._step()
         return graph

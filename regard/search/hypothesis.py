@@ -44,7 +44,7 @@ class DecoderModel(Protocol):
         """Return the state of one empty hypothesis per sentence, for source [B, S] of `lengths` [B]."""
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
-        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, layers, heads, S], the next state)."""
+        """Return (logits [B, k, V], weights [B, k, layers, heads, S], the next state) after the last tokens [B, k]."""
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Return the self-attention for target [B, T], which begins with the start token: "encoder", "decoder"

@@ -1,7 +1,7 @@
-"""Recombination: of the beginnings that read alike, a beam carries on one.
+"""Recombination: of hypotheses with the same text so far, a beam continues only one.
 
-Two hypotheses whose tokens spell the same beginning can be continued by the same texts. The one that got there first,
-or at the same step with the higher probability, goes on; the others leave their places to beginnings that differ.
+Hypotheses whose tokens spell the same prefix can be continued to the same texts. The one that reached it first, or at
+the same step with the higher probability, continues; the others leave their slots to different prefixes.
 """
 
 from __future__ import annotations
@@ -18,37 +18,38 @@ Surface = Callable[[Sequence[int]], Hashable]
 
 
 class Recombination:
-    """The beginnings that each of the sentences of one search has met."""
+    """The prefixes that a search has reached, for each of its sentences."""
 
     def __init__(self, surface: Surface, sentences: int) -> None:
         self._surface = surface
         self._prefixes: list[list[tuple[int, ...]]] = [[()] for _ in range(sentences)]
         """of each sentence, the tokens of the hypotheses in its slots"""
-        self._met: list[set[Hashable]] = [{surface(())} for _ in range(sentences)]
+        self._visited: list[set[Hashable]] = [{surface(())} for _ in range(sentences)]
 
     def distinct(
         self, sentences: np.ndarray, scores: Tensor, parents: Tensor, tokens: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Give extensions [B', n], best first, whose beginning was met before a score of −inf, and move them behind.
+        """Return extensions [B', n], best first, with those whose prefix was reached before moved to the end, with a
+        score of −inf.
 
-        Beginnings in a beam differ, so that no two hypotheses that end read alike either.
+        All prefixes in a beam differ, so that no two hypotheses that end have the same text either.
         """
         repeated = np.zeros(scores.shape, bool)
         columns = (scores.cpu().numpy(), parents.cpu().numpy(), tokens.cpu().numpy())
         for row, sentence in enumerate(sentences.tolist()):
-            here = set(self._met[sentence])
+            visited = set(self._visited[sentence])
             for place, (score, parent, token) in enumerate(zip(*(each[row] for each in columns), strict=True)):
                 if token == END or not np.isfinite(score):
                     continue
                 surface = self._surface((*self._prefixes[sentence][parent], int(token)))
-                repeated[row, place] = surface in here
-                here.add(surface)
+                repeated[row, place] = surface in visited
+                visited.add(surface)
         scores = scores.masked_fill(torch.from_numpy(repeated).to(scores.device), -torch.inf)
         order = torch.argsort(scores, dim=1, descending=True, stable=True)
         return scores.gather(1, order), parents.gather(1, order), tokens.gather(1, order)
 
     def extend(self, sentences: np.ndarray, parents: np.ndarray, tokens: np.ndarray, possible: np.ndarray) -> None:
-        """Note the extensions [B', k] that go on; those that are not `possible` only fill up."""
+        """Record the extensions [B', k] that continue; those that are not `possible` only fill slots."""
         for row, sentence in enumerate(sentences.tolist()):
             before = self._prefixes[sentence]
             after = [
@@ -56,4 +57,6 @@ class Recombination:
                 for parent, token in zip(parents[row].tolist(), tokens[row].tolist(), strict=True)
             ]
             self._prefixes[sentence] = after
-            self._met[sentence].update(self._surface(after[slot]) for slot in np.flatnonzero(possible[row]).tolist())
+            self._visited[sentence].update(
+                self._surface(after[slot]) for slot in np.flatnonzero(possible[row]).tolist()
+            )

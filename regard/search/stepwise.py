@@ -60,7 +60,7 @@ def sample(
         tokens = None
         if top_k is not None and top_k < log_probabilities.shape[-1]:
             log_probabilities, tokens = largest(log_probabilities, top_k)
-        # Relative to the highest, so that no temperature makes anything infinite but what is impossible.
+        # Relative to the highest, so that no temperature makes possible tokens infinite.
         scaled = (log_probabilities - log_probabilities.amax(-1, keepdim=True)).double() / temperature
         probabilities = torch.softmax(scaled, -1)
         if top_p is not None:
@@ -75,7 +75,7 @@ def sample(
 def nucleus(probabilities: Tensor, p: float) -> Tensor:
     """Set probabilities [..., V] to 0 outside the smallest set of largest ones that sum to at least p."""
     ordered, places = probabilities.sort(-1, descending=True)
-    before = ordered.cumsum(-1) - ordered  # what the more probable tokens sum to
+    before = ordered.cumsum(-1) - ordered  # the sum over the more probable tokens
     return torch.zeros_like(probabilities).scatter(-1, places, ordered.masked_fill(before >= p, 0))
 
 

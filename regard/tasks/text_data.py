@@ -1,4 +1,4 @@
-"""The data of a training: pairs or labelled texts, from files or Python, without over-long lines, and a dev part."""
+"""The text data of a training: pairs or labelled texts, from files or Python, without over-long lines, and dev."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ def read_text_data(
     max_characters: int | None,
     screen: Screen,
 ) -> TrainingData[Pairs]:
-    """Read the training pairs and the dev part, given or set aside. `max_characters` None: from the data.
+    """Read the training pairs, and the dev part if it is given; otherwise set some of them aside.
 
-    A dev part that is given may have lines as long as its own lengths allow.
+    `max_characters` None: chosen from the data. A dev part that is given may have longer lines, if its own lengths
+    allow them.
     """
     corpus = _corpus(given.data, given.reverse, read)
     limit = max_characters or character_limit(corpus.pairs)
     corpus = within_characters(corpus, limit)
-    _tell_skipped(corpus, screen)
-    train, dev, digest = corpus.pairs, (), ""  # type: Pairs, Pairs, str
+    _show_skipped(corpus, screen)
+    train, dev, dev_digest = corpus.pairs, (), ""  # type: Pairs, Pairs, str
     if given.dev is None:
         train, dev = split(corpus.pairs)
     else:
-        apart = _corpus(given.dev, given.reverse, read)
-        apart = within_characters(apart, max(limit, character_limit(apart.pairs)))
-        _tell_skipped(apart, screen)
-        dev, digest = apart.pairs, apart.digest
+        dev_corpus = _corpus(given.dev, given.reverse, read)
+        dev_corpus = within_characters(dev_corpus, max(limit, character_limit(dev_corpus.pairs)))
+        _show_skipped(dev_corpus, screen)
+        dev, dev_digest = dev_corpus.pairs, dev_corpus.digest
         leaked = leaked_sources(train, dev)
         if leaked:
             screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
     screen.say(summary(train, dev))
-    return TrainingData(train, dev, corpus.name, corpus.lines, corpus.digest, digest, limit)
+    return TrainingData(train, dev, corpus.name, corpus.lines, corpus.digest, dev_digest, limit)
 
 
 def with_character_limit(recipe: Recipe, data: TrainingData[Pairs]) -> Recipe:
-    """Return the recipe with the limit by which the data were read."""
+    """Return the recipe with the limit with which the data were read."""
     return replace(recipe, training=replace(recipe.training, max_characters=data.max_characters))
 
 
-def _tell_skipped(corpus: Corpus, screen: Screen) -> None:
+def _show_skipped(corpus: Corpus, screen: Screen) -> None:
     for line in corpus.report():
         screen.say(f"{corpus.name}: {line}")
 
 
 def _corpus(pairs: Any, reverse: bool, read: Callable[[Sequence[Path]], Corpus]) -> Corpus:
+    """Return the corpus of files, which `read` reads, or of texts."""
     if not isinstance(pairs, (str, Path, Sequence)):
         raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")
     parts = [pairs] if isinstance(pairs, (str, Path)) else list(pairs)
@@ -69,17 +71,17 @@ def _corpus(pairs: Any, reverse: bool, read: Callable[[Sequence[Path]], Corpus])
 
 
 def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:
-    """(source, target) texts as a corpus; those with an empty side are skipped."""
-    found: list[Pair] = []
+    """Return (source, target) texts as a corpus; those with an empty side are skipped."""
+    pairs: list[Pair] = []
     skipped: dict[str, list[int]] = {}
     for number, each in enumerate(texts, 1):
         if not isinstance(each, (tuple, list)) or len(each) != 2 or not all(isinstance(side, str) for side in each):
             raise ValueError(f"pairs: expected (source, target) texts or paths, got {each!r}")
         source, target = (tidy(side) for side in (reversed(each) if reverse else each))
         if source and target:
-            found.append(Pair(source, target, number))
+            pairs.append(Pair(source, target, number))
         else:
             skipped.setdefault("empty source or target", []).append(number)
-    if not found:
+    if not pairs:
         raise ValueError(f"pairs: expected at least one pair of texts, got {len(texts)} without any that can be used")
-    return Corpus(found, len(texts), skipped, "pairs")
+    return Corpus(pairs, len(texts), skipped, "pairs")

@@ -1,4 +1,4 @@
-"""`train`: from a file of pairs, or of texts and their labels, to a model's folder."""
+"""`regard.train`: from data to a trained model in a folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
+from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.images.data import CaptionedImages, Images
@@ -25,15 +27,15 @@ from regard.training.out import check_out, create
 from regard.training.progress import Reporter, Screen, Silent
 
 
-class Remembered:
-    """A screen that also remembers what was said on it, for a log that is not there yet."""
+class RecordingScreen:
+    """A screen that also records its lines, for a log that does not exist yet."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self.said: list[str] = []
+        self.lines: list[str] = []
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.lines.append(text)
         self._screen.say(text)
 
     def advance(self, done: int, total: int | None, text: str) -> None:
@@ -80,8 +82,7 @@ def train(
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
     began = time.monotonic() if began is None else began
-    screen = Remembered(screen or Silent())
-    folder = Path(out).resolve() if Path(out).is_symlink() else Path(out)
+    folder = resolved(out) if Path(out).is_symlink() else Path(out)
     spec, given = task_named(task), Given(data, dev, reverse, languages)
     spec.check_given(given)
     if minutes is not None and not 0 < minutes < 1e6:
@@ -89,48 +90,80 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)
-    autocast(precision, machine.device)  # refuses what is no precision before anything is read
-    chosen = spec.recipe(recipe, settings)
-    check_out(folder, resume, overwrite)
-    with locked(folder, screen):
-        check_out(folder, resume, overwrite)  # again: another training may just have made or replaced it
-        screen.status("reading")
-        examples = spec.data(given, chosen, screen)
-        if recipe is None:
-            begun = folders.read_recipe(folder) if resume else None
-            chosen = spec.recipe_for(settings, len(examples.train), machine.device.type == "cuda", begun)
-        screen.status("learning the vocabulary")
-        work = _task(spec, examples, chosen, seed, screen)
-        if resume:
-            _check_same(folder, work.recipe, examples, seed)
-        else:
-            create(folder, work, _facts(work, examples, languages, machine, seed))
-        reporter = Reporter(folder / folders.LOG, screen)
-        loop = Loop(work, folder, machine, reporter, None if minutes is None else minutes * 60, began)
-        if resume:
-            _resume(loop, screen)
-        else:
-            for line in screen.said:
-                reporter.note("said", text=line)
-        screen.status("preparing the first epoch")
-        loop.run()
-        model = _finish(spec, folder, loop)
-        screen.close()
-        return model
+    autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
+    seconds, recording = None if minutes is None else minutes * 60, RecordingScreen(screen or Silent())
+    run = _Run(spec, given, folder, resume, overwrite, seed, machine, seconds, began, recording)
+    return run.train(recipe, settings)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A call of `train`, with its arguments checked as far as that needs no data."""
+
+    spec: TaskSpec[Any, Any]
+    given: Given
+    folder: Path
+    resume: bool
+    overwrite: bool
+    seed: int
+    machine: Machine
+    seconds: float | None
+    """the time limit"""
+    began: float
+    screen: RecordingScreen
+
+    def train(self, recipe: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> AnyPredictor:
+        """Read the data, train the model, score it on dev, and return it."""
+        chosen = self.spec.recipe(recipe, settings)
+        check_out(self.folder, self.resume, self.overwrite)
+        with locked(self.folder, self.screen):
+            check_out(self.folder, self.resume, self.overwrite)  # again: another training may just have changed it
+            self.screen.status("reading")
+            data = self.spec.data(self.given, chosen, self.screen)
+            if recipe is None:
+                begun = folders.read_recipe(self.folder) if self.resume else None
+                chosen = self.spec.recipe_for(settings, len(data.train), self.machine.device.type == "cuda", begun)
+            self.screen.status("learning the vocabulary")
+            task = _task(self.spec, data, chosen, self.seed, self.screen)
+            loop = self._resumed_loop(task, data) if self.resume else self._new_loop(task, data)
+            self.screen.status("preparing the first epoch")
+            loop.run()
+            model = _finish(self.spec, self.folder, loop)
+            self.screen.close()
+            return model
+
+    def _new_loop(self, task: TrainableTask, data: TrainingData[Any]) -> Loop:
+        """Create the folder, and return the loop of a new run."""
+        create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed))
+        loop = self._loop(task)
+        for line in self.screen.lines:  # shown before there was a log
+            loop.reporter.note("said", text=line)
+        return loop
+
+    def _resumed_loop(self, task: TrainableTask, data: TrainingData[Any]) -> Loop:
+        """Return the loop of the run in the folder, where it stopped."""
+        _check_same(self.folder, task.recipe, data, self.seed)
+        loop = self._loop(task)
+        _resume(loop, self.screen)
+        return loop
+
+    def _loop(self, task: TrainableTask) -> Loop:
+        reporter = Reporter(self.folder / folders.LOG, self.screen)
+        return Loop(task, self.folder, self.machine, reporter, self.seconds, self.began)
 
 
 def _task(
     spec: TaskSpec[Any, Any], data: TrainingData[Any], recipe: Recipe, seed: int, screen: Screen
 ) -> TrainableTask:
-    """Return the task, with every limit of the recipe filled in; say what it leaves out of the data."""
-    work = spec.task(data, recipe, seed)
-    for line in work.skipped:
+    """Return the task, whose recipe has no open values; show which examples it skips."""
+    task = spec.task(data, recipe, seed)
+    for line in task.skipped:
         screen.say(f"{data.name}: {line}")
-    return work
+    return task
 
 
 def _resume(loop: Loop, screen: Screen) -> None:
-    """Go on where the run stopped; say so if it has ended."""
+    """Load the last checkpoint; tell the user if the run has already ended."""
     loop.resume()
     if "scores" in folders.read_card(loop.folder):
         progress = loop.progress
@@ -143,7 +176,7 @@ def _resume(loop: Loop, screen: Screen) -> None:
 def _facts(
     task: TrainableTask, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
 ) -> dict[str, Any]:
-    """The card, as far as it is known before training."""
+    """Return the card, as far as it is known before training."""
     return {
         **task.facts,
         "languages": list(languages) if languages else None,
@@ -165,7 +198,7 @@ def _facts(
 
 
 def _check_same(folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
-    """A run is resumed with what it began with."""
+    """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
     begun = card["data"]["sha256"], card["data"]["dev_sha256"], card["seed"], folders.read_recipe(folder)
     now = data.digest, data.dev_digest, seed, recipe
@@ -188,5 +221,5 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
             loop.reporter.say(f"dev  {line}")
         model.card |= {"scores": scores.as_dict()}
         folders.write_card(folder, model.card)
-        loop.save()  # with the place in the log
+        loop.save()  # with the present size of the log
     return model

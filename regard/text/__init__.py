@@ -1,1 +1,1 @@
-"""Text in: pairs and lines read, tidied and split."""
+"""Reading text: sentence pairs and labelled texts from files, normalization, vocabularies, batches."""

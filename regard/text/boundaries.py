@@ -1,4 +1,4 @@
-"""Where words and characters as people see them begin and end, and which way a text runs."""
+"""Boundaries of words and of user-perceived characters, and the direction of a text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import regex
 Direction = Literal["ltr", "rtl"]
 
 CHARACTER = regex.compile(r"\X")
-"""what Unicode takes for one character (UAX 29)"""
+"""an extended grapheme cluster of Unicode (UAX 29)"""
 JOINERS = "\u200c\u200d"
 VIRAMA = 9
 """the combining class of the sign that joins two consonants of an Indic script"""
-WITHOUT_BLANKS = (
+SCRIPTS_WITHOUT_SPACES = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1780, 0x17FF),  # Khmer
@@ -25,33 +25,33 @@ WITHOUT_BLANKS = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-"""scripts that put no blanks between words"""
+"""code point ranges of scripts that put no spaces between words"""
 
 
 def graphemes(text: str) -> list[str]:
-    """The characters as people see them: Unicode's, and consonants of an Indic script joined by a virama are one."""
+    """Return the user-perceived characters: Unicode's grapheme clusters, those joined by an Indic virama as one."""
     return [text[begin:end] for begin, end in pairwise(grapheme_bounds(text))]
 
 
 def grapheme_bounds(text: str) -> list[int]:
-    """0, every place where a character ends and another begins, and the length."""
-    ends = [found.end() for found in CHARACTER.finditer(text)]
+    """Return the boundaries of the graphemes as offsets, including 0 and the length of the text."""
+    ends = [match.end() for match in CHARACTER.finditer(text)]
     return [0, *(end for end in ends if end == len(text) or not _joined(text, end))]
 
 
-def _joined(text: str, place: int) -> bool:
-    """Does a virama join the letter at `place` to the one before? A joiner may stand between."""
-    before = text[max(place - 2, 0) : place].rstrip(JOINERS)
-    return bool(before) and unicodedata.combining(before[-1]) == VIRAMA and unicodedata.category(text[place]) == "Lo"
+def _joined(text: str, offset: int) -> bool:
+    """Return whether a virama, perhaps followed by a joiner, joins the letter at `offset` to the one before it."""
+    before = text[max(offset - 2, 0) : offset].rstrip(JOINERS)
+    return bool(before) and unicodedata.combining(before[-1]) == VIRAMA and unicodedata.category(text[offset]) == "Lo"
 
 
 def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
-    """(begin, end) of each word: runs without a blank, punctuation at their ends apart.
+    """Return (begin, end) of each word: words are separated by spaces, and punctuation at their ends is split off.
 
-    In scripts that put no blanks between words, words end at the places `inner`, as far as characters do.
+    In scripts that put no spaces between words, words also end at the offsets in `inner` that are grapheme boundaries.
     """
-    found: list[tuple[int, int]] = []
-    begin, whole = 0, set(grapheme_bounds(text))
+    bounds: list[tuple[int, int]] = []
+    begin, graphemes_at = 0, set(grapheme_bounds(text))
     for run in text.split(" "):
         end = begin + len(run)
         first, last = begin, end
@@ -60,25 +60,26 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
         while last > first and is_punctuation(text[last - 1]):
             last -= 1
         inside = {first, last}
-        if any(_without_blanks(character) for character in text[first:last]):
-            inside |= {place for place in inner if first < place < last}
-        cuts = {begin, end} | (inside & whole)
-        found += pairwise(sorted(cuts))
+        if any(_without_spaces(character) for character in text[first:last]):
+            inside |= {offset for offset in inner if first < offset < last}
+        cuts = {begin, end} | (inside & graphemes_at)
+        bounds += pairwise(sorted(cuts))
         begin = end + 1
-    return found
+    return bounds
 
 
 def is_punctuation(character: str) -> bool:
-    """Punctuation or a symbol."""
+    """Return whether the character is punctuation or a symbol."""
     return unicodedata.category(character)[0] in "PS"
 
 
-def _without_blanks(character: str) -> bool:
-    return any(first <= ord(character) <= last for first, last in WITHOUT_BLANKS)
+def _without_spaces(character: str) -> bool:
+    """Return whether the character belongs to a script that puts no spaces between words."""
+    return any(first <= ord(character) <= last for first, last in SCRIPTS_WITHOUT_SPACES)
 
 
 def direction(text: str) -> Direction:
-    """Which way it runs: as its first letter that runs either way."""
+    """Return the direction of the text's first character that has one."""
     for character in text:
         kind = unicodedata.bidirectional(character)
         if kind in ("R", "AL"):

@@ -1,4 +1,4 @@
-"""Cutting a text that is too long into parts of at most so many tokens."""
+"""Cutting a text that is too long into parts with a limited number of tokens."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from regard.text.vocabulary import Piece
 
 
 def cut(text: str, pieces: Sequence[Piece], most: int) -> list[str]:
-    """Return parts of a tidied text, each with at most `most` of its pieces, that join up to it.
+    """Return consecutive parts of a tidied text, each with at most `most` of its pieces.
 
-    A part ends at the last blank that allows this; in a run of letters without a blank, behind a piece.
+    A part ends at the last space within the limit or, where there is no space, after a piece.
     """
     parts, begin, first = [], 0, 0
     while len(pieces) - first > most:
         end = max(pieces[first + most - 1].end, begin + 1)
-        blank = text.rfind(" ", begin + 1, end + 1)
-        place = end if blank < 0 else blank
-        parts.append(text[begin:place].strip())
-        begin = place
-        while first < len(pieces) and pieces[first].start < place:
+        space = text.rfind(" ", begin + 1, end + 1)
+        cut_at = end if space < 0 else space
+        parts.append(text[begin:cut_at].strip())
+        begin = cut_at
+        while first < len(pieces) and pieces[first].start < cut_at:
             first += 1
     return [part for part in (*parts, text[begin:].strip()) if part]

@@ -1,7 +1,7 @@
-"""Texts as a classifier reads them: words with their spellings, in sentences, and batches of such texts.
+"""Texts as a classifier reads them: words with their character n-grams, in sentences, and batches of such texts.
 
-A vocabulary by words is the usual one: a classifier never has to write, so a word it does not know is no trouble as
-long as its spelling tells something. B texts, S words, N sentences, U different words in a batch, G runs of letters.
+The usual vocabulary is one of words: a classifier generates no text, so an unknown word does little harm as long as its
+n-grams are informative. Shapes: B texts, S words, N sentences, U distinct words in a batch, G n-grams of a word.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from regard.text.vocabulary import BYTES, PAD, SPECIAL, UNKNOWN, WORD_BEGINS, Pi
 
 SENTENCE_ENDS = frozenset(".?!…।。？！")
 LONGEST_SENTENCE = 80
-"""words, after which one ends even where nothing says so"""
+"""the number of words after which a sentence ends even without punctuation"""
 IGNORED = -100
-"""a label that counts nothing in torch's cross-entropy"""
-EVEN = 16
-"""texts have a multiple of so many words if batches come in few shapes: kernels are compiled anew for other sizes"""
-WORDS, RUNS = 256, 64
-"""different words, and runs of letters in one, for which there is always room if batches come in few shapes"""
+"""the label that torch's cross-entropy ignores"""
+LENGTH_MULTIPLE = 16
+"""S is a multiple of this if batches come in few shapes: kernels are compiled again for other sizes"""
+MIN_WORDS, MIN_NGRAMS = 256, 64
+"""the minimum of U and of G if batches come in few shapes"""
 
 
 class Document(NamedTuple):
-    """A text that was read."""
+    """A text split into words and sentences."""
 
     pieces: list[Piece]
     words: list[str]
-    """of each piece, in lower case"""
+    """the text of each piece, in lower case"""
     sentences: list[int]
-    """how many pieces each has"""
+    """the number of pieces of each sentence"""
 
 
 class Reader:
-    """text, tidied → Document"""
+    """Splits tidied texts into Documents."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        signs = {*SPECIAL, *BYTES, UNKNOWN}
-        names = (name for name in vocabulary.tokens if name not in signs)
+        reserved = {*SPECIAL, *BYTES, UNKNOWN}
+        names = (name for name in vocabulary.tokens if name not in reserved)
         self.spelling = Spelling({name.replace(WORD_BEGINS, "").lower() for name in names})
 
     def __call__(self, tidied: str) -> Document:
@@ -55,7 +55,7 @@ class Reader:
 
 
 def _sentences(words: Sequence[str]) -> list[int]:
-    """Lengths: a sentence ends behind its mark, and all further marks."""
+    """Return the lengths of the sentences; a sentence ends after its final punctuation mark or marks."""
     lengths: list[int] = []
     ended = True
     for word in words:
@@ -69,30 +69,32 @@ def _sentences(words: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True)
 class DocumentBatch:
+    """A batch of B texts."""
+
     source: Tensor
-    """token numbers [B, S], 0 behind the end"""
+    """[B, S]: token ids, padded with 0"""
     lengths: Tensor
-    """[B], at least 1; on the CPU, where an RNN needs them, or with the others, if they come in few shapes"""
+    """[B], at least 1; on the CPU, where an RNN needs them, or on the device, if batches come in few shapes"""
     spelled: Tensor
-    """[U, G]: the runs of letters of each different word, 0 behind the last; the first has none"""
+    """[U, G]: the n-gram ids of each distinct word, padded with 0; word 0 is empty and has none"""
     which: Tensor
-    """[B, S]: which of them stands there"""
+    """[B, S]: the index of each word in `spelled`"""
     sentences: Tensor
-    """[B, N]: how many words each has, 0 behind the last"""
+    """[B, N]: the number of words of each sentence, padded with 0"""
     tokens: int
-    """words"""
+    """the number of words"""
     labels: Tensor | None = None
-    """[B]; IGNORED where the row only fills up"""
+    """[B]; IGNORED in rows that only fill up"""
     fold: Tensor | None = None
-    """[B]: of training texts, the part of the data that they belong to"""
+    """[B]: for training texts, the fold of the data that each belongs to"""
     ratios: Tensor | None = None
-    """[B, S, 2C]: of training texts, how telling each word is by the counts of other texts"""
+    """[B, S, 2C]: for training texts, how informative each word is by the counts of the other folds"""
 
     @cached_property
     def real(self) -> Tensor:
-        """bool [B, S]: a word, no padding"""
-        places = torch.arange(self.source.shape[1], device=self.lengths.device)
-        return (places < self.lengths[:, None]).to(self.source.device, non_blocking=True)
+        """bool [B, S]: True for words, False for padding"""
+        positions = torch.arange(self.source.shape[1], device=self.lengths.device)
+        return (positions < self.lengths[:, None]).to(self.source.device, non_blocking=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,14 +109,14 @@ class DocumentBatch:
         labels: Sequence[int] | None = None,
         fold: Tensor | None = None,
     ) -> DocumentBatch:
-        """A text without words is one sign that means nothing, so that there is something to look at."""
-        numbers = {"": 0}
-        which = [[numbers.setdefault(word, len(numbers)) for word in each.words] or [0] for each in documents]
+        """Return the batch of the documents. An empty one becomes one PAD token, so that attention has a position."""
+        word_ids = {"": 0}
+        which = [[word_ids.setdefault(word, len(word_ids)) for word in each.words] or [0] for each in documents]
         lengths = [len(row) for row in which]
         return cls(
             padded([[piece.token for piece in each.pieces] or [PAD] for each in documents]),
             torch.tensor(lengths),
-            padded([spelling(word) or (PAD,) for word in numbers]),
+            padded([spelling(word) or (PAD,) for word in word_ids]),
             padded(which),
             padded([each.sentences or [1] for each in documents]),
             sum(lengths),
@@ -123,54 +125,57 @@ class DocumentBatch:
         )
 
     def in_few_shapes(self) -> DocumentBatch:
-        """Return the batch with B, S, U and G rounded up: what is computed of one can be recorded, and played back.
+        """Return the batch with B, S, U and G rounded up, so that a captured CUDA graph can be replayed for others.
 
-        Rows that fill up are texts without words, whose labels are ignored. Each text counts as one sentence.
+        Rows that only fill up are empty texts whose labels are ignored. Each text counts as one sentence.
         """
         rows, size = (rounded(length) for length in self.source.shape)
-        size = -(-size // EVEN) * EVEN
-        words, runs = (coarse(length, least) for length, least in zip(self.spelled.shape, (WORDS, RUNS), strict=True))
-        lengths = _grown(self.lengths, rows, fill=1)
+        size = -(-size // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+        words, ngrams = (
+            _power_of_two(length, minimum)
+            for length, minimum in zip(self.spelled.shape, (MIN_WORDS, MIN_NGRAMS), strict=True)
+        )
+        lengths = _pad_to(self.lengths, rows, fill=1)
         return replace(
             self,
-            source=_grown(self.source, rows, size, fill=PAD),
+            source=_pad_to(self.source, rows, size, fill=PAD),
             lengths=lengths,
-            spelled=_grown(self.spelled, words, runs, fill=PAD),
-            which=_grown(self.which, rows, size, fill=0),
+            spelled=_pad_to(self.spelled, words, ngrams, fill=PAD),
+            which=_pad_to(self.which, rows, size, fill=0),
             sentences=lengths[:, None],
-            labels=None if self.labels is None else _grown(self.labels, rows, fill=IGNORED),
-            fold=None if self.fold is None else _grown(self.fold, rows, fill=0),
+            labels=None if self.labels is None else _pad_to(self.labels, rows, fill=IGNORED),
+            fold=None if self.fold is None else _pad_to(self.fold, rows, fill=0),
         )
 
     def to(self, device: torch.device, lengths: bool = False) -> DocumentBatch:
-        """Return the batch on the device; its lengths stay on the CPU unless they are to go, too.
+        """Return the batch on the device; with `lengths`, the lengths are moved, too.
 
-        To a GPU all goes in one copy, which is not waited for.
+        To a GPU, all tensors go in one asynchronous copy.
         """
         names = [field.name for field in fields(self) if isinstance(getattr(self, field.name), Tensor)]
         names = [name for name in names if lengths or name != "lengths"]
         parts = [getattr(self, name) for name in names]
-        sent: dict[str, Any] = dict(zip(names, _sent(parts, device), strict=True))
-        return replace(self, **sent)
+        moved: dict[str, Any] = dict(zip(names, _to_device(parts, device), strict=True))
+        return replace(self, **moved)
 
 
-def _sent(parts: Sequence[Tensor], device: torch.device) -> Sequence[Tensor]:
-    """Whole numbers by way of one piece of pinned memory, if they are to go to a GPU."""
+def _to_device(parts: Sequence[Tensor], device: torch.device) -> Sequence[Tensor]:
+    """Move tensors to the device; int64 tensors go to a GPU by way of one pinned buffer."""
     if device.type != "cuda" or any(part.is_cuda or part.dtype is not torch.int64 for part in parts):
         return [part.to(device) for part in parts]
-    together = torch.empty(sum(part.numel() for part in parts), dtype=torch.int64, pin_memory=True)
-    torch.cat([part.flatten() for part in parts], out=together)
-    sent = together.to(device, non_blocking=True).split([part.numel() for part in parts])
-    return [each.view(part.shape) for each, part in zip(sent, parts, strict=True)]
+    pinned = torch.empty(sum(part.numel() for part in parts), dtype=torch.int64, pin_memory=True)
+    torch.cat([part.flatten() for part in parts], out=pinned)
+    moved = pinned.to(device, non_blocking=True).split([part.numel() for part in parts])
+    return [each.view(part.shape) for each, part in zip(moved, parts, strict=True)]
 
 
-def _grown(table: Tensor, *sizes: int, fill: int) -> Tensor:
-    """Larger, with `fill` behind what there was."""
-    found = table.new_full(sizes, fill)
-    found[tuple(slice(size) for size in table.shape)] = table
-    return found
+def _pad_to(table: Tensor, *sizes: int, fill: int) -> Tensor:
+    """Return the tensor padded with `fill` at the end of each dimension to `sizes`."""
+    padded_table = table.new_full(sizes, fill)
+    padded_table[tuple(slice(size) for size in table.shape)] = table
+    return padded_table
 
 
-def coarse(size: int, least: int) -> int:
-    """Up to a power of 2, and to no less than `least`."""
-    return max(least, 1 << max(0, size - 1).bit_length())
+def _power_of_two(size: int, minimum: int) -> int:
+    """Return the size rounded up to a power of 2, and to at least `minimum`."""
+    return max(minimum, 1 << max(0, size - 1).bit_length())

@@ -1,4 +1,4 @@
-"""Pairs as a model trains on them: token numbers, in every epoch a new form, a pure function of (seed, epoch)."""
+"""Training examples: the token ids of sentence pairs, varied in every epoch by a pure function of (seed, epoch)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
-from regard.text.variation import Numbers, Segmentations, without_stop
+from regard.text.variation import IntArray, Segmentations, without_stop
 from regard.text.vocabulary import Vocabulary
 
 
 class Example(NamedTuple):
-    """Token numbers, without start and end."""
+    """The token ids of a sentence pair, without start and end tokens."""
 
     source: list[int]
     target: list[int]
@@ -24,18 +24,18 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Variety:
-    """How often an example is met in another form."""
+    """How often the form of an example is varied."""
 
     segmentation: float = 0.0
-    """the share of merges left out (BPE-dropout)"""
+    """the fraction of merges left out (BPE-dropout)"""
     lower_case: float = 0.0
-    """the share of sources in lower case"""
+    """the fraction of sources in lower case"""
     no_stop: float = 0.0
-    """the share of pairs without their final full stops"""
+    """the fraction of pairs without their final full stops"""
 
 
 class Examples:
-    """The training pairs; `epoch(n)` gives them all, in the order of the pairs."""
+    """The training examples; `epoch(n)` returns them all, in the order of the pairs."""
 
     def __init__(
         self, pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary, variety: Variety, seed: int
@@ -55,64 +55,68 @@ class Examples:
             Segmentations(vocabulary, variety.segmentation, seed + side)
             for side, vocabulary in enumerate((source, target))
         )
-        self._forms: dict[tuple[int, bool, bool], tuple[Numbers, Numbers]] = {}
+        self._chunk_ids: dict[tuple[int, bool, bool], tuple[IntArray, IntArray]] = {}
 
     def __len__(self) -> int:
         return len(self._plain)
 
     @property
     def plain(self) -> list[Example]:
-        """As they stand in the data."""
+        """The examples without any variation."""
         return self._plain
 
     def epoch(self, number: int) -> list[Example]:
-        """All examples, each in the form drawn for it."""
+        """Return all examples, each in the form drawn for it in this epoch."""
         variety = self._variety
         if variety == Variety():
             return self._plain
-        drawn = np.random.default_rng([self._seed, number])
-        lower = drawn.random(len(self)) < variety.lower_case
-        bare = drawn.random(len(self)) < variety.no_stop
+        rng = np.random.default_rng([self._seed, number])
+        lower = rng.random(len(self)) < variety.lower_case
+        no_stop = rng.random(len(self)) < variety.no_stop
         if not variety.segmentation:
             return [
-                self._whole(index, *form) if any(form) else self._plain[index]
-                for index, form in enumerate(zip(lower.tolist(), bare.tolist(), strict=True))
+                self._encode(index, *form) if any(form) else self._plain[index]
+                for index, form in enumerate(zip(lower.tolist(), no_stop.tolist(), strict=True))
             ]
-        forms = [self._form(index, *form) for index, form in enumerate(zip(lower.tolist(), bare.tolist(), strict=True))]
-        return self._cut(forms, drawn)
+        chunk_ids = [
+            self._chunks(index, *form) for index, form in enumerate(zip(lower.tolist(), no_stop.tolist(), strict=True))
+        ]
+        return self._segment(chunk_ids, rng)
 
-    def _whole(self, index: int, lower: bool, bare: bool) -> Example:
-        source, target = self._text(index, lower, bare)
+    def _encode(self, index: int, lower: bool, no_stop: bool) -> Example:
+        """Return an example in the given form, segmented by the vocabularies."""
+        source, target = self._text(index, lower, no_stop)
         return Example(self._source.encode(source), self._target.encode(target))
 
-    def _form(self, index: int, lower: bool, bare: bool) -> tuple[Numbers, Numbers]:
-        """The chunks of both sides, by their numbers."""
-        found = self._forms.get((index, lower, bare))
-        if found is None:
-            source, target = self._text(index, lower, bare)
+    def _chunks(self, index: int, lower: bool, no_stop: bool) -> tuple[IntArray, IntArray]:
+        """Return the chunk ids of both sides of an example in the given form."""
+        ids = self._chunk_ids.get((index, lower, no_stop))
+        if ids is None:
+            source, target = self._text(index, lower, no_stop)
             first, second = self._segmentations
-            found = first.known(self._source.chunks(source)), second.known(self._target.chunks(target))
-            self._forms[index, lower, bare] = found
-        return found
+            ids = first.chunk_ids(self._source.chunks(source)), second.chunk_ids(self._target.chunks(target))
+            self._chunk_ids[index, lower, no_stop] = ids
+        return ids
 
-    def _cut(self, forms: list[tuple[Numbers, Numbers]], drawn: np.random.Generator) -> list[Example]:
-        """Each chunk in one of its segmentations."""
+    def _segment(self, chunk_ids: list[tuple[IntArray, IntArray]], rng: np.random.Generator) -> list[Example]:
+        """Return the examples with a segmentation drawn for each chunk."""
         sides = []
-        for segment, rows in zip(self._segmentations, zip(*forms, strict=True), strict=True):
+        for segment, rows in zip(self._segmentations, zip(*chunk_ids, strict=True), strict=True):
             chunks = np.concatenate(rows)
-            tokens, counts = segment.tokens(chunks, drawn.integers(segment.count, size=len(chunks)))
+            tokens, counts = segment.tokens(chunks, rng.integers(segment.count, size=len(chunks)))
             sides.append(_split(tokens.tolist(), counts, [len(row) for row in rows]))
         return [Example(*both) for both in zip(*sides, strict=True)]
 
-    def _text(self, index: int, lower: bool, bare: bool) -> tuple[str, str]:
+    def _text(self, index: int, lower: bool, no_stop: bool) -> tuple[str, str]:
+        """Return source and target in the given form."""
         pair = self._pairs[index]
         source, target = pair.source, pair.target
-        if bare:
+        if no_stop:
             source, target = without_stop(source, target) or (source, target)
         return tidy(source.lower()) if lower else source, target
 
 
-def _split(tokens: list[int], counts: Numbers, chunks: Sequence[int]) -> list[list[int]]:
-    """The tokens of each row, which has so many `chunks` of so many tokens (`counts`)."""
+def _split(tokens: list[int], counts: IntArray, chunks: Sequence[int]) -> list[list[int]]:
+    """Return the tokens of each row, from its number of `chunks` and the number of tokens (`counts`) of each chunk."""
     ends = np.concatenate([[0], np.cumsum(counts)])[np.cumsum([0, *chunks])].tolist()
     return [tokens[first:last] for first, last in pairwise(ends)]

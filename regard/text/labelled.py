@@ -1,7 +1,7 @@
 """Labelled texts from files: a table of text and label, or JSON lines with `text` and `label`, each also as gzip.
 
-Lines are read, tidied, skipped and told as those of sentence pairs are: a text and its label are a pair. Further
-columns and fields are never looked at, whatever they might give away.
+Lines are read, tidied, skipped and reported as those of sentence pairs are: a text and its label are a pair. Further
+columns and fields are never read, since they could leak the label.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ from typing import Any
 
 from regard.text.pairs import (
     Corpus,
-    Form,
     Pair,
     Row,
+    RowFormat,
     broken,
-    collected,
-    every_one,
+    corpus_from_rows,
     is_json_lines,
     json_objects,
+    pairs_from_rows,
     table_rows,
 )
 
-LABELLED = Form("labelled text", ("text", "label"), "expected lines of text TAB label, or a .jsonl with text and label")
+LABELLED = RowFormat(
+    "labelled text", ("text", "label"), "expected lines of text TAB label, or a .jsonl with text and label"
+)
 
 
 def read_labelled(paths: Sequence[str | Path]) -> Corpus:
-    """For training: a pair's source is a text, its target the label. Lines that give none are skipped and counted."""
-    return collected(_rows(paths), paths, LABELLED)
+    """Read texts for training: pairs of a text (source) and its label (target). Other lines are skipped and counted."""
+    return corpus_from_rows(_rows(paths), paths, LABELLED)
 
 
 def read_gold(paths: Sequence[str | Path]) -> list[Pair]:
-    """For evaluation: one for each line, empty texts and repeats too; a line without a label is an error."""
-    return every_one(_rows(paths), paths, LABELLED)
+    """Read texts for evaluation: one pair per line, empty texts and repeats too; a line without a label is an error."""
+    return pairs_from_rows(_rows(paths), paths, LABELLED)
 
 
 def _rows(paths: Sequence[str | Path]) -> Iterator[Row]:
@@ -43,14 +45,14 @@ def _rows(paths: Sequence[str | Path]) -> Iterator[Row]:
     return map(_fields, json_objects(file)) if is_json_lines(file) else table_rows(file)
 
 
-def _fields(found: dict[str, Any] | str) -> Row:
-    """`text` and `label`; a label may be a whole number, as many data sets have it."""
-    if isinstance(found, str):
-        return found
+def _fields(record: dict[str, Any] | str) -> Row:
+    """Return the fields `text` and `label`; a label may be an integer, as in many data sets."""
+    if isinstance(record, str):
+        return record
     for name in LABELLED.sides:
-        if name not in found:
+        if name not in record:
             return f"no {name} field"
-    text, label = found["text"], found["label"]
+    text, label = record["text"], record["label"]
     if isinstance(label, int) and not isinstance(label, bool):
         label = str(label)
     for name, value in zip(LABELLED.sides, (text, label), strict=True):

@@ -1,7 +1,7 @@
-"""Limits on how long a line may be to be trained on, and what is left of a corpus within them.
+"""Limits on the length of training lines, and the part of a corpus within them.
 
-One line of a book's length would decide how much memory and time a whole training takes. The limit is generous, and
-taken from the data: several times as long as nearly all lines are, and never so short that ordinary sentences meet it.
+A single line as long as a book would determine the memory and time of a whole training run. The limit is generous and
+taken from the data: several times the length of nearly all lines, and never so short that ordinary sentences exceed it.
 """
 
 from __future__ import annotations
@@ -12,76 +12,77 @@ from dataclasses import dataclass, replace
 from regard.text.pairs import Corpus, Pair
 
 Counted = tuple[Pair, int]
-"""a pair and how many tokens its longer side has"""
+"""a pair and the number of tokens of its longer side"""
 LEAST_CHARACTERS, LEAST_TOKENS = 1_000, 400
-"""no limit that is taken from the data is lower"""
-QUANTILE, TIMES = 0.95, 6
-"""nearly all lines are as long as this quantile; a limit is so many times as long"""
+"""lower bounds of limits taken from the data"""
+QUANTILE, FACTOR = 0.95, 6
+"""a limit is this factor times this quantile of the lengths"""
 MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"
-"""the keys of a recipe that set the limits"""
+"""the recipe keys that set the limits"""
 
 
 def limit_from(lengths: Sequence[int], least: int) -> int:
-    """Return the length beyond which lines are skipped. A single long line never raises it."""
+    """Return the length beyond which lines are skipped, at least `least`. A single long line never raises it."""
     ordered = sorted(lengths)
-    return max(least, TIMES * ordered[int(QUANTILE * (len(ordered) - 1))]) if ordered else least
+    return max(least, FACTOR * ordered[int(QUANTILE * (len(ordered) - 1))]) if ordered else least
 
 
 def character_limit(pairs: Sequence[Pair]) -> int:
+    """Return the limit in characters for a corpus of these pairs."""
     return limit_from([characters(pair) for pair in pairs], LEAST_CHARACTERS)
 
 
 def characters(pair: Pair) -> int:
-    """Return the length of the longer side."""
+    """Return the length of the longer side, in characters."""
     return max(len(pair.source), len(pair.target))
 
 
 def within_characters(corpus: Corpus, limit: int) -> Corpus:
-    """Return the corpus with longer lines counted among those that were skipped."""
-    kept = [pair for pair in corpus.pairs if characters(pair) <= limit]
-    if len(kept) == len(corpus.pairs):
+    """Return the corpus with longer lines moved to the skipped ones."""
+    within = [pair for pair in corpus.pairs if characters(pair) <= limit]
+    if len(within) == len(corpus.pairs):
         return corpus
-    if not kept:
+    if not within:
         raise ValueError(
             f"{corpus.name}: no pair left: all are longer than {limit:,} characters ({MAX_CHARACTERS}); "
             "expected a higher limit"
         )
     reason = f"longer than {limit:,} characters ({MAX_CHARACTERS})"
     skipped = [pair.line for pair in corpus.pairs if characters(pair) > limit]
-    return replace(corpus, pairs=kept, skipped=corpus.skipped | {reason: skipped})
+    return replace(corpus, pairs=within, skipped=corpus.skipped | {reason: skipped})
 
 
 @dataclass(frozen=True)
 class TokenLimit:
-    """The pairs of a training part and of a dev part that are not too long, once it is known how many tokens they have.
+    """The training and dev pairs that are not too long, by their number of tokens.
 
-    A dev part may have pairs as long as its own lengths allow.
+    The limit of the dev part is raised to the one that its own lengths give.
     """
 
     limit: int
-    """of the training part"""
+    """the limit of the training part"""
     train: list[int]
-    """the places of the pairs that are left"""
+    """the indices of the training pairs within the limit"""
     dev: list[int]
     skipped: list[str]
-    """a sentence about those that are not, of each part"""
+    """for each part, a sentence about the pairs beyond the limit"""
 
     @classmethod
     def of(cls, train: Sequence[Counted], dev: Sequence[Counted], limit: int | None) -> TokenLimit:
-        """`limit` None: from the data."""
+        """Select the pairs within `limit` tokens; None: a limit taken from the data."""
         limit = limit or limit_from([count for _, count in train], LEAST_TOKENS)
         longest = max(limit, limit_from([count for _, count in dev], LEAST_TOKENS))
         skipped: list[str] = []
-        return cls(limit, _places(train, limit, "", skipped), _places(dev, longest, "dev: ", skipped), skipped)
+        return cls(limit, _within(train, limit, "", skipped), _within(dev, longest, "dev: ", skipped), skipped)
 
 
-def _places(pairs: Sequence[Counted], limit: int, name: str, skipped: list[str]) -> list[int]:
-    """Return the places of those within the limit, and add a sentence about the others to `skipped`."""
-    places = [place for place, (_, count) in enumerate(pairs) if count <= limit]
+def _within(pairs: Sequence[Counted], limit: int, name: str, skipped: list[str]) -> list[int]:
+    """Return the indices of the pairs within the limit, and add a sentence about the others to `skipped`."""
+    indices = [index for index, (_, count) in enumerate(pairs) if count <= limit]
     reason = f"longer than {limit:,} tokens ({MAX_TOKENS})"
-    if not places:
+    if not indices:
         raise ValueError(f"{name}no pair left: all are {reason}; expected a higher limit")
-    if len(places) < len(pairs):
+    if len(indices) < len(pairs):
         lines = [pair.line for pair, count in pairs if count > limit]
         skipped += [name + line for line in Corpus([], 0, {reason: lines}).report()]
-    return places
+    return indices

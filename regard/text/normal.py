@@ -1,4 +1,4 @@
-"""Two normal forms of a text: one to train on and score, a coarser one to tell whether two sources are the same."""
+"""Two normal forms of a text: one for training and scoring, and a coarser one that decides if two sources are equal."""
 
 import unicodedata
 
@@ -6,25 +6,25 @@ APOSTROPHES = "'`´‘’‛ʼ＇"
 
 
 def tidy(text: str) -> str:
-    """NFC, every run of white space (U+00A0, U+202F, U+2028 … too) one blank, none at the ends.
+    """Return the text in NFC, stripped, with every run of white space (also U+00A0, U+202F, U+2028 …) as one space.
 
-    Zero-width joiners are no white space: they change how a word is written, and stay.
+    Zero-width joiners are not white space: they change how a word is written, so they stay.
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def match_key(text: str) -> str:
-    """What two texts have in common that differ only in case, punctuation and width.
+    """Return a key that is equal for texts that differ only in case, punctuation and width.
 
-    Apostrophes dropped, NFKC, lower case, whatever is no letter, mark or digit a blank, blanks collapsed. A text that
-    has none of these ("?!") is its own key, tidied.
+    Apostrophes are dropped; the text is brought to NFKC and lower case; characters other than letters, marks and digits
+    become spaces, and spaces are collapsed. A text without letters, marks and digits ("?!") is its own key, tidied.
     """
     folded = unicodedata.normalize("NFKC", text.translate(_NO_APOSTROPHES)).lower()
     return " ".join(folded.translate(_WORD_CHARACTERS).split()) or tidy(text)
 
 
 class _WordCharacters(dict[int, int]):
-    """For `str.translate`, filled as characters are met: letters, marks and digits stay, the rest is a blank."""
+    """A table for `str.translate`, filled on demand: letters, marks and digits stay, other characters become spaces."""
 
     def __missing__(self, code: int) -> int:
         self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else ord(" ")

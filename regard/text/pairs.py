@@ -1,7 +1,7 @@
-"""Sentence pairs from files: a table, JSON lines or two parallel texts, each also as gzip.
+"""Reading sentence pairs from files: a table, JSON lines or two parallel texts, each also as gzip.
 
-Lines end at \\n, and a CR before it is dropped; U+0085 and U+2028 are text. For training, a line that gives no pair is
-skipped and told with its reason; for evaluation it is an error. No line is lost without a word.
+Lines end at \\n, and a CR before it is dropped; U+0085 and U+2028 are text. For training, a line without a
+pair is skipped and reported with its reason; for evaluation it is an error. No line is dropped silently.
 """
 
 import codecs
@@ -20,17 +20,17 @@ from typing import Any
 from regard.text.normal import tidy
 
 Row = tuple[str, str] | str
-"""What a line gives: its two sides, or the reason why it has none."""
+"""the two sides of a line, or the reason why it has none"""
 
 EXPECTED = "expected lines of source TAB target, a .jsonl with source and target, or two parallel text files"
-TABLES = (".tsv",)
-JSON_LINES = (".jsonl", ".ndjson", ".json")
+TABLE_SUFFIXES = (".tsv",)
+JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".json")
 LINES_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A source and its target, both tidied, and the line they stand on, counted from 1."""
+    """A source and its target, both tidied, and their line number, counted from 1."""
 
     source: str
     target: str
@@ -38,20 +38,20 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Form:
-    """What the two sides of a line are called, and how a file of them should look."""
+class RowFormat:
+    """What a row and its two sides are called in messages, and the file format that was expected."""
 
-    whole: str
+    name: str
     sides: tuple[str, str]
     expected: str
 
 
-PAIRS = Form("pair", ("source", "target"), EXPECTED)
+PAIRS = RowFormat("pair", ("source", "target"), EXPECTED)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The pairs of a file, and the lines that gave none: every line is one or the other."""
+    """The pairs of a file, and the lines that were skipped: every line is one or the other."""
 
     pairs: list[Pair]
     lines: int
@@ -62,35 +62,37 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256, in hex, of the pairs written as `source TAB target`, each line ended by \\n."""
-        total = hashlib.sha256()
+        """The SHA-256, in hex, of the pairs written as `source TAB target`, each line ended by \\n."""
+        sha256 = hashlib.sha256()
         for pair in self.pairs:
-            total.update(f"{pair.source}\t{pair.target}\n".encode())
-        return total.hexdigest()
+            sha256.update(f"{pair.source}\t{pair.target}\n".encode())
+        return sha256.hexdigest()
 
     def report(self) -> list[str]:
-        """One sentence for each reason: how many lines were skipped, and the first of them."""
-        return [_told_reason(reason, lines) for reason, lines in self.skipped.items()]
+        """Return one sentence for each reason: how many lines were skipped, and the first of them."""
+        return [_describe_skipped(reason, lines) for reason, lines in self.skipped.items()]
 
 
 def read_pairs(paths: Sequence[str | Path], reverse: bool = False, languages: tuple[str, str] | None = None) -> Corpus:
-    """Pairs for training: lines without a pair, or with one that was there before, are skipped and counted.
+    """Read pairs for training: lines without a pair, or with a duplicate of one, are skipped and counted.
 
-    `languages` names source and target in a `translation` object of JSON lines; without it, the first object's order
-    counts. `reverse` turns every pair round.
+    `languages` are the keys of source and target in a `translation` object of JSON lines; without it, the order in the
+    first object decides. `reverse` swaps source and target.
     """
-    return collected(rows_of(paths, languages), paths, PAIRS, reverse)
+    return corpus_from_rows(rows_of(paths, languages), paths, PAIRS, reverse)
 
 
-def collected(rows: Iterable[Row], paths: Sequence[str | Path], form: Form, reverse: bool = False) -> Corpus:
-    """The corpus of the rows: what gives no pair, or one that was there before, is skipped and counted."""
+def corpus_from_rows(
+    rows: Iterable[Row], paths: Sequence[str | Path], row_format: RowFormat, reverse: bool = False
+) -> Corpus:
+    """Return the corpus of the rows: those without a pair, or with a duplicate of one, are skipped and counted."""
     pairs: list[Pair] = []
     skipped: dict[str, list[int]] = {}
     seen: set[tuple[str, str]] = set()
     number = 0
     for number, row in enumerate(rows, start=1):
         sides = row if isinstance(row, str) else _tidied(row, reverse)
-        reason = sides if isinstance(sides, str) else _objection(sides, seen, form)
+        reason = sides if isinstance(sides, str) else _objection(sides, seen, row_format)
         if reason:
             skipped.setdefault(reason, []).append(number)
         else:
@@ -98,31 +100,33 @@ def collected(rows: Iterable[Row], paths: Sequence[str | Path], form: Form, reve
             pairs.append(Pair(sides[0], sides[1], number))
     if not pairs:
         counts = ", ".join(f"{reason} ({_lines(len(lines))})" for reason, lines in skipped.items())
-        raise ValueError(f"no {form.whole} in {_told_paths(paths)}: {counts or 'it is empty'}; {form.expected}")
+        raise ValueError(f"no {row_format.name} in {_joined(paths)}: {counts or 'it is empty'}; {row_format.expected}")
     return Corpus(pairs, number, skipped, " + ".join(file.name for file in _files(paths)))
 
 
 def read_references(
     paths: Sequence[str | Path], reverse: bool = False, languages: tuple[str, str] | None = None
 ) -> list[Pair]:
-    """Pairs for evaluation: one for each line, empty sides and repeats too; a line without two sides is an error."""
-    return every_one(rows_of(paths, languages), paths, PAIRS, reverse)
+    """Read pairs for evaluation: one per line, empty sides and repeats too; a line without two sides is an error."""
+    return pairs_from_rows(rows_of(paths, languages), paths, PAIRS, reverse)
 
 
-def every_one(rows: Iterable[Row], paths: Sequence[str | Path], form: Form, reverse: bool = False) -> list[Pair]:
-    """A pair for each row; one without two sides is an error."""
+def pairs_from_rows(
+    rows: Iterable[Row], paths: Sequence[str | Path], row_format: RowFormat, reverse: bool = False
+) -> list[Pair]:
+    """Return a pair for each row; a row without two sides is an error."""
     pairs: list[Pair] = []
     for number, row in enumerate(rows, start=1):
         if isinstance(row, str):
-            raise ValueError(f"{_told_paths(paths)}, line {number} is no {form.whole}: {row}; {form.expected}")
+            raise ValueError(f"{_joined(paths)}, line {number} is no {row_format.name}: {row}; {row_format.expected}")
         pairs.append(Pair(*_tidied(row, reverse), number))
     if not pairs:
-        raise ValueError(f"no {form.whole} in {_told_paths(paths)}: it is empty; {form.expected}")
+        raise ValueError(f"no {row_format.name} in {_joined(paths)}: it is empty; {row_format.expected}")
     return pairs
 
 
 def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[str]:
-    """The lines of a text file or of a binary stream, each as soon as it is there."""
+    """Yield the lines of a text file or of a binary stream, each as soon as it arrives."""
     if isinstance(source, str | Path):
         name, lines = str(source), _file_lines(source)
     else:
@@ -136,21 +140,21 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[str]:
 
 
 def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> Iterator[Row]:
-    """What each line gives, in the format that number and names of the files tell."""
+    """Yield the row of each line; the number and the names of the files decide the format."""
     files = _files(paths)
     kinds = [_kind(file) for file in files]
     if len(files) == 1:
-        return _objects(files[0], languages) if kinds[0] in JSON_LINES else table_rows(files[0])
+        return _objects(files[0], languages) if kinds[0] in JSON_LINES_SUFFIXES else table_rows(files[0])
     if len(files) != 2:
         raise ValueError(f"{len(files)} files of pairs came; expected one, or two parallel text files")
     for file, kind in zip(files, kinds, strict=True):
-        if kind in TABLES + JSON_LINES:
+        if kind in TABLE_SUFFIXES + JSON_LINES_SUFFIXES:
             raise ValueError(f"{file} holds pairs by itself; expected it alone, or two parallel text files")
     return _parallel(files[0], files[1])
 
 
 def table_rows(file: Path) -> Iterator[Row]:
-    """`source TAB target`, further columns ignored."""
+    """Yield the rows of a table of `source TAB target`; further columns are ignored."""
     for line in _file_lines(file):
         text = _decoded(line)
         if text is None:
@@ -163,26 +167,26 @@ def table_rows(file: Path) -> Iterator[Row]:
 
 
 def _objects(file: Path, languages: tuple[str, str] | None) -> Iterator[Row]:
-    """One JSON object a line; the first `translation` of two languages says which is the source."""
-    for found in json_objects(file):
-        if isinstance(found, str):
-            yield found
+    """Yield the rows of JSON lines; the first `translation` of two languages decides which one is the source."""
+    for record in json_objects(file):
+        if isinstance(record, str):
+            yield record
             continue
-        translation = found.get("translation")
+        translation = record.get("translation")
         if languages is None and isinstance(translation, dict) and len(translation) == 2:
             source, target = translation
             languages = source, target
-        yield _fields(found, languages)
+        yield _fields(record, languages)
 
 
 def json_objects(file: Path) -> Iterator[dict[str, Any] | str]:
-    """The object on each line, or the reason why there is none."""
+    """Yield the JSON object on each line, or the reason why there is none."""
     return map(_json_object, _file_lines(file))
 
 
 def is_json_lines(file: Path) -> bool:
-    """By its name."""
-    return _kind(file) in JSON_LINES
+    """Return whether the name of the file says that it is JSON lines."""
+    return _kind(file) in JSON_LINES_SUFFIXES
 
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
@@ -192,54 +196,54 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
     if not text.strip():
         return "empty line"
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):  # a line of ten thousand brackets is no JSON to us either
+        record = json.loads(text)
+    except (ValueError, RecursionError):  # RecursionError: a line of ten thousand brackets, say
         return "not JSON"
-    return found if isinstance(found, dict) else "not a JSON object"
+    return record if isinstance(record, dict) else "not a JSON object"
 
 
-def _fields(found: dict[str, Any], languages: tuple[str, str] | None) -> Row:
-    """`source` and `target`, or the two languages of `translation`."""
-    holder, names = found, ("source", "target")
-    if not ("source" in found and "target" in found):
-        if not isinstance(found.get("translation"), dict):
+def _fields(record: dict[str, Any], languages: tuple[str, str] | None) -> Row:
+    """Return the fields `source` and `target`, or the two languages of `translation`."""
+    texts, names = record, ("source", "target")
+    if not ("source" in record and "target" in record):
+        if not isinstance(record.get("translation"), dict):
             return "no source/target field"
         if languages is None:
             return "translation not of 2 languages"
-        holder, names = found["translation"], languages
+        texts, names = record["translation"], languages
     for name in names:
-        if not isinstance(holder.get(name), str):
-            return f"{name!r} is not text" if name in holder else f"no {name!r} in translation"
-        if broken(holder[name]):
+        if not isinstance(texts.get(name), str):
+            return f"{name!r} is not text" if name in texts else f"no {name!r} in translation"
+        if broken(texts[name]):
             return "half a surrogate pair"
-    return holder[names[0]], holder[names[1]]
+    return texts[names[0]], texts[names[1]]
 
 
 def broken(text: str) -> bool:
-    """JSON can spell half a character, which no text file can hold."""
+    """Return whether the text has a lone surrogate, which JSON can express and UTF-8 cannot."""
     return re.search("[\ud800-\udfff]", text) is not None
 
 
 def _parallel(source: Path, target: Path) -> Iterator[Row]:
-    """Line k of both files; a TAB is text."""
+    """Yield the rows of two parallel files: line k of both. A TAB is text."""
     counts = [0, 0]
     for lines in zip_longest(_file_lines(source), _file_lines(target)):
         counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
         one, other = (_decoded(line or b"") for line in lines)
         yield "not UTF-8" if one is None or other is None else (one, other)
     if counts[0] != counts[1]:
-        told = f"{source} has {_lines(counts[0])} and {target} has {_lines(counts[1])}"
-        raise ValueError(f"{told}; expected as many in both")
+        lengths = f"{source} has {_lines(counts[0])} and {target} has {_lines(counts[1])}"
+        raise ValueError(f"{lengths}; expected as many in both")
 
 
 def _file_lines(file: str | Path) -> Iterator[bytes]:
-    """The lines of a file, unpacked where its first bytes say gzip."""
+    """Yield the lines of a file, which is decompressed if its first bytes are those of gzip."""
     try:
         with open(file, "rb") as stream:
-            packed = stream.peek(2)[:2] == b"\x1f\x8b"
-            if str(file).lower().endswith(".gz") and not packed:
+            compressed = stream.peek(2)[:2] == b"\x1f\x8b"
+            if str(file).lower().endswith(".gz") and not compressed:
                 raise ValueError(f"{file} is named .gz, but is not gzip")
-            yield from _stream_lines(gzip.GzipFile(fileobj=stream) if packed else stream, str(file))
+            yield from _stream_lines(gzip.GzipFile(fileobj=stream) if compressed else stream, str(file))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{file} is damaged gzip: {error}") from None
     except OSError as error:
@@ -247,7 +251,7 @@ def _file_lines(file: str | Path) -> Iterator[bytes]:
 
 
 def _stream_lines(stream: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Lines without \\n, the CR before it, and a byte-order mark at the start."""
+    """Yield the lines without \\n, the CR before it, and a byte-order mark at the start."""
     for number, line in enumerate(stream):
         if number == 0:
             if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -259,6 +263,7 @@ def _stream_lines(stream: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def _decoded(line: bytes) -> str | None:
+    """Return the line as text; None if it is not UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
@@ -270,11 +275,11 @@ def _tidied(sides: tuple[str, str], reverse: bool) -> tuple[str, str]:
     return tidy(source), tidy(target)
 
 
-def _objection(sides: tuple[str, str], seen: set[tuple[str, str]], form: Form) -> str | None:
-    """Why a pair is not trained on."""
+def _objection(sides: tuple[str, str], seen: set[tuple[str, str]], row_format: RowFormat) -> str | None:
+    """Return the reason why a pair is not used for training, if there is one."""
     source, target = sides
     if not source or not target:
-        return f"empty {form.sides[1]}" if source else f"empty {form.sides[0]}" if target else "empty line"
+        return f"empty {row_format.sides[1]}" if source else f"empty {row_format.sides[0]}" if target else "empty line"
     return "exact duplicate" if sides in seen else None
 
 
@@ -282,12 +287,12 @@ def _files(paths: Sequence[str | Path]) -> list[Path]:
     return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
 
 
-def _told_paths(paths: Sequence[str | Path]) -> str:
+def _joined(paths: Sequence[str | Path]) -> str:
     return " + ".join(map(str, _files(paths)))
 
 
 def _kind(file: Path) -> str:
-    """The ending that tells the format: the one before .gz."""
+    """Return the suffix that says the format: the one before .gz."""
     return Path(file.stem if file.suffix.lower() == ".gz" else file.name).suffix.lower()
 
 
@@ -295,6 +300,6 @@ def _lines(count: int) -> str:
     return f"{count:,} line{'' if count == 1 else 's'}"
 
 
-def _told_reason(reason: str, lines: list[int]) -> str:
+def _describe_skipped(reason: str, lines: list[int]) -> str:
     first = ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")
     return f"{_lines(len(lines))} skipped, {reason}: {first}"

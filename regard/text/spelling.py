@@ -1,7 +1,7 @@
-"""Words by their letters: every run of 3 to 5 letters of a word, as numbers (Bojanowski et al. 2017).
+"""Character n-grams of words: all runs of 3 to 5 letters of a word, as ids (Bojanowski et al. 2017).
 
-A word is marked at both ends, so that a beginning or an ending is not the same as what stands in the middle. A word
-that training never met still shares its stem and its endings with words that it did.
+A word is marked at both ends, so that prefixes and suffixes differ from the same letters inside a word. A word that was
+not seen in training still shares its stem and its endings with words that were.
 """
 
 from __future__ import annotations
@@ -11,32 +11,33 @@ from collections.abc import Iterable
 
 BEGINS, ENDS = "\x02", "\x03"
 LENGTHS = (3, 4, 5)
-RARE = 2
-"""a run that fewer words have says nothing that the word itself does not"""
+MIN_WORDS_PER_NGRAM = 2
+"""n-grams of fewer words are left out: they add nothing to the word itself"""
 
 
 class Spelling:
-    """word → the numbers of its runs, from 1; 0 is padding."""
+    """Maps words to the ids of their n-grams, counted from 1; 0 is padding."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """`words` are those of training, each once."""
-        counts = Counter(run for word in words for run in runs(word))
-        kept = sorted(run for run, count in counts.items() if count >= RARE)
-        self._numbers = {run: number for number, run in enumerate(kept, 1)}
-        self._known: dict[str, tuple[int, ...]] = {}
+        """`words` are the distinct words of the training texts."""
+        counts = Counter(ngram for word in words for ngram in character_ngrams(word))
+        frequent = sorted(ngram for ngram, count in counts.items() if count >= MIN_WORDS_PER_NGRAM)
+        self._ids = {ngram: number for number, ngram in enumerate(frequent, 1)}
+        self._cache: dict[str, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
-        """With padding."""
-        return len(self._numbers) + 1
+        """Return the number of ids, including padding."""
+        return len(self._ids) + 1
 
     def __call__(self, word: str) -> tuple[int, ...]:
-        found = self._known.get(word)
-        if found is None:
-            found = tuple(sorted(self._numbers[run] for run in runs(word) if run in self._numbers))
-            self._known[word] = found
-        return found
+        ids = self._cache.get(word)
+        if ids is None:
+            ids = tuple(sorted(self._ids[ngram] for ngram in character_ngrams(word) if ngram in self._ids))
+            self._cache[word] = ids
+        return ids
 
 
-def runs(word: str) -> set[str]:
+def character_ngrams(word: str) -> set[str]:
+    """Return the n-grams of a word, marked at both ends."""
     marked = f"{BEGINS}{word}{ENDS}"
-    return {marked[place : place + size] for size in LENGTHS for place in range(len(marked) - size + 1)}
+    return {marked[start : start + size] for size in LENGTHS for start in range(len(marked) - size + 1)}

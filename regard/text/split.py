@@ -1,4 +1,4 @@
-"""A dev part out of the training pairs, chosen by what the sources say and by nothing else."""
+"""Split of a dev part from the training pairs, determined by the source texts alone."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from regard.text.normal import match_key
 from regard.text.pairs import Pair
 
-LEAST, MOST = 50, 1_000
-"""Bounds of the dev part, in sources, as long as it stays under a fifth of them."""
+MIN_DEV_SOURCES, MAX_DEV_SOURCES = 50, 1_000
+"""bounds of the size of the dev part, in sources, as long as it is at most a fifth of them"""
 
 
 def split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """(train, dev), each in the order that came; all lines of one source go to the same part.
+    """Return (train, dev), each in the order of the pairs; all lines with the same source go to the same part.
 
     The distinct sources, by `match_key`, are ranked by a hash, and the first n are dev: 5 % of them, at least 50 and at
-    most 1,000, never over 20 %. So the order of the lines changes nothing, and a line that is added moves a source only
-    where the share grows or the new source ranks before it.
+    most 1,000, never over 20 %. So the order of the lines does not matter, and adding a line moves a source to another
+    part only if n grows or the new source ranks before it.
     """
     keys = [match_key(pair.source) for pair in pairs]
     ranked = sorted(set(keys), key=_rank)
@@ -29,17 +29,17 @@ def split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
 
 
 def dev_size(sources: int) -> int:
-    """Return how many of so many distinct sources become dev: 5 %, at least 50 and at most 1,000, never over 20 %."""
-    return min(max(sources // 20, LEAST), MOST, sources // 5)
+    """Return how many of `sources` distinct sources become dev: 5 %, at least 50 and at most 1,000, never over 20 %."""
+    return min(max(sources // 20, MIN_DEV_SOURCES), MAX_DEV_SOURCES, sources // 5)
 
 
 def leaked_sources(train: Sequence[Pair], dev: Sequence[Pair]) -> int:
-    """How many distinct sources of dev, by `match_key`, also occur in train."""
+    """Return how many distinct sources of dev, by `match_key`, also occur in train."""
     return len({match_key(pair.source) for pair in dev} & {match_key(pair.source) for pair in train})
 
 
 def shared_targets(train: Sequence[Pair], dev: Sequence[Pair]) -> int:
-    """How many distinct targets of dev, by `match_key`, also occur in train."""
+    """Return how many distinct targets of dev, by `match_key`, also occur in train."""
     return len({match_key(pair.target) for pair in dev} & {match_key(pair.target) for pair in train})
 
 

@@ -1,8 +1,9 @@
-"""A vocabulary: from text to token numbers and back, by subwords or by whole words.
+"""Vocabularies: from text to token ids and back, by subwords or by whole words.
 
-Subwords are byte-pair pieces (Sennrich et al. 2016) of words marked at their beginning, so that they join up to the
-text they came from. A character that is not in the vocabulary is written as its bytes, so that nothing is unknown:
-decode(encode(x)) is x, up to NFC and white space. Words are lower-cased, and rare ones become one "unknown".
+Subwords are learned by byte-pair encoding (Sennrich et al. 2016). Words are marked at their beginning, so that the
+subwords join up to the original text. A character outside the vocabulary is encoded as its bytes, so that nothing is
+unknown: decode(encode(x)) is x, up to NFC and white space. In a vocabulary of words, words are lower-cased, and rare
+ones become one token, "unknown".
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ SPECIAL = ("<pad>", "<s>", "</s>")
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 UNKNOWN = "<unk>"
 WORD_BEGINS = "\x1f"
-"""The mark of a blank. White space to Unicode, so that tidy text never holds it."""
+"""the mark that stands for a space; Unicode takes it for white space, so tidied text never contains it"""
 _PUNCTUATION = r"[^\p{L}\p{M}\p{N}\x{200c}\x{200d}\x1f'’]"
 
 
 class Piece(NamedTuple):
-    """A token and the part of the tidied text it stands for."""
+    """A token id and the part of the tidied text that it stands for."""
 
     token: int
     start: int
@@ -35,7 +36,7 @@ class Piece(NamedTuple):
 
 
 class Vocabulary:
-    """Token numbers 0, 1 and 2 are padding, start and end; they never come out of text."""
+    """A tokenizer. Token ids 0, 1 and 2 are padding, start and end; encoding a text never yields them."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -45,45 +46,45 @@ class Vocabulary:
         return int(self._tokenizer.get_vocab_size(with_added_tokens=False))
 
     def encode(self, text: str) -> list[int]:
-        """Of text in any form, without start and end."""
+        """Return the token ids of a text, tidied or not, without start and end."""
         return [piece.token for piece in self.pieces(tidy(text))]
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
-        """The same of many texts, faster."""
-        return [list(found.ids) for found in self._tokenizer.encode_batch([tidy(text) for text in texts])]
+        """Return the token ids of many texts, faster than one by one."""
+        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch([tidy(text) for text in texts])]
 
     def pieces(self, tidied: str) -> list[Piece]:
-        """The tokens with their places; the blank before a word belongs to none."""
-        found = self._tokenizer.encode(tidied)
+        """Return the tokens with their offsets; the space before a word belongs to none of them."""
+        encoding = self._tokenizer.encode(tidied)
         return [
             Piece(token, start + (tidied[start:end][:1] == " "), end)
-            for token, (start, end) in zip(found.ids, found.offsets, strict=True)
+            for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
         ]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text; padding, start and end are left out."""
+        """Return the text of the token ids; padding, start and end are left out."""
         names = [self.name(token) for token in tokens if token > END]
         if self.words:
             return re.sub(r" (?=[^\w\s(\[{“‘])|(?<=[(\[{“‘]) ", "", " ".join(names))
         return tidy(_join(names).replace(WORD_BEGINS, " "))  # bytes may have spelled white space
 
     def name(self, token: int) -> str:
-        """The piece as it stands in the vocabulary."""
+        """Return the token as it is written in the vocabulary."""
         return str(self._tokenizer.id_to_token(token))
 
     def chunks(self, tidied: str) -> list[str]:
-        """The stretches that are split into pieces, each by itself: words with their mark, punctuation."""
+        """Return the chunks that are split into pieces independently: words with their mark, punctuation."""
         return [text for text, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(tidied)]
 
     @property
     def merges(self) -> list[tuple[str, str]]:
-        """The pairs that make subwords, first learned first; none of words."""
-        found = json.loads(self._tokenizer.to_str())["model"].get("merges", [])
-        return [(first, second) for first, second in found]
+        """The BPE merges, in the order in which they were learned; empty for a vocabulary of words."""
+        merges = json.loads(self._tokenizer.to_str())["model"].get("merges", [])
+        return [(first, second) for first, second in merges]
 
     @property
     def tokens(self) -> dict[str, int]:
-        """Piece → number."""
+        """The mapping from tokens, as they are written in the vocabulary, to ids."""
         return dict(self._tokenizer.get_vocab(with_added_tokens=False))
 
     def to_json(self) -> str:
@@ -95,24 +96,24 @@ class Vocabulary:
 
 
 def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary:
-    """`size` tokens, beside the 256 bytes; characters seen fewer than `rare` times are left to the bytes."""
+    """Learn `size` subwords besides the 256 bytes; characters seen fewer than `rare` times are encoded as bytes."""
     learner = Tokenizer(models.BPE())
     learner.pre_tokenizer = _subword_chunks()
     tidied = [tidy(text) for text in texts]
     learner.train_from_iterator(tidied, trainers.BpeTrainer(vocab_size=size, show_progress=False))
-    found = json.loads(learner.to_str())["model"]
+    model = json.loads(learner.to_str())["model"]
     counts = Counter(character for text in tidied for character in text)
     reserved = {*SPECIAL, *BYTES}
 
-    def kept(piece: str) -> bool:
+    def is_frequent(piece: str) -> bool:
         plain = piece.replace(WORD_BEGINS, "")
         return piece not in reserved and all(counts[character] >= rare for character in plain)
 
-    pieces = [piece for piece in sorted(found["vocab"], key=found["vocab"].__getitem__) if kept(piece)]
-    numbers = {piece: number for number, piece in enumerate((*SPECIAL, *BYTES, *pieces))}
-    numbers.setdefault(WORD_BEGINS, len(numbers))
-    merges = [(a, b) for a, b in found["merges"] if a in numbers and b in numbers and a + b in numbers]
-    tokenizer = Tokenizer(models.BPE(numbers, merges, byte_fallback=True))
+    pieces = [piece for piece in sorted(model["vocab"], key=model["vocab"].__getitem__) if is_frequent(piece)]
+    ids = {piece: number for number, piece in enumerate((*SPECIAL, *BYTES, *pieces))}
+    ids.setdefault(WORD_BEGINS, len(ids))
+    merges = [(a, b) for a, b in model["merges"] if a in ids and b in ids and a + b in ids]
+    tokenizer = Tokenizer(models.BPE(ids, merges, byte_fallback=True))
     tokenizer.pre_tokenizer = _subword_chunks()
     tokenizer.decoder = decoders.Sequence(
         [decoders.ByteFallback(), decoders.Metaspace(replacement=WORD_BEGINS), decoders.Fuse()]
@@ -121,7 +122,7 @@ def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary
 
 
 def learn_words(texts: Sequence[str], size: int | None = None) -> Vocabulary:
-    """All words and punctuation marks, lower-cased, or the `size` most frequent of them."""
+    """Collect all words and punctuation marks, lower-cased, or the `size` most frequent of them."""
     normalizer, chunks = normalizers.Lowercase(), _word_chunks()
     counts = Counter(
         chunk for text in texts for chunk, _ in chunks.pre_tokenize_str(normalizer.normalize_str(tidy(text)))
@@ -136,7 +137,7 @@ def learn_words(texts: Sequence[str], size: int | None = None) -> Vocabulary:
 
 
 def learn(texts: Sequence[str], kind: Literal["subwords", "words"], size: int | None) -> Vocabulary:
-    """Of either kind; `size` None keeps all words, and is not for subwords."""
+    """Learn a vocabulary of either kind; `size` None keeps all words, and is not allowed for subwords."""
     if kind == "words":
         return learn_words(texts, size)
     assert size is not None
@@ -144,19 +145,20 @@ def learn(texts: Sequence[str], kind: Literal["subwords", "words"], size: int | 
 
 
 def _subword_chunks() -> pre_tokenizers.PreTokenizer:
-    """Words with their mark; punctuation by itself, so that "boy" and "boy." share a piece."""
+    """Split into words with their mark; punctuation is split off, so that "boy" and "boy." share a piece."""
     marked = pre_tokenizers.Metaspace(replacement=WORD_BEGINS, prepend_scheme="always", split=True)
     return pre_tokenizers.Sequence([marked, pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated")])
 
 
 def _word_chunks() -> pre_tokenizers.PreTokenizer:
+    """Split into words and punctuation marks."""
     return pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated"), pre_tokenizers.WhitespaceSplit()]
     )
 
 
 def _join(names: Sequence[str]) -> str:
-    """Pieces side by side, runs of bytes read as UTF-8."""
+    """Concatenate tokens; runs of byte tokens are decoded as UTF-8."""
     text, run = [], bytearray()
     for name in (*names, ""):
         if name in _BYTE_OF:

@@ -1,5 +1,5 @@
-"""What resuming needs, in one file that is replaced as a whole: weights, their average, the optimizer's moments, every
-random number generator, and where the run stands. Written to `training/last.safetensors`."""
+"""The checkpoint of a run, `training/last.safetensors`: weights, their moving average, the optimizer's moments, the
+states of the random number generators, and the progress. The file is replaced atomically."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from regard.config import folder as folders
-from regard.training.plan import Plan
+from regard.training.plan import Schedule
 
 FILE = "last.safetensors"
 
 
 @dataclass
 class Progress:
-    """Where a run stands. All of it decides what comes next, so all of it is kept."""
+    """Where a run stands. All of it decides what comes next, so all of it is saved."""
 
     update: int = 0
     """updates done"""
     epoch: int = 0
     place: int = 0
-    """batches of the epoch done"""
+    """batches of the epoch that are done"""
     best: float = -1.0
     """the highest score on dev so far"""
     best_update: int = 0
@@ -35,33 +35,34 @@ class Progress:
     lowest_loss: float | None = None
     """the lowest loss on dev so far"""
     constant: str = ""
-    """in which way the best model is no better than a constant answer"""
+    """why the best model is no better than a constant answer; empty if it is better"""
     warned: bool = False
-    """whether it was said that nothing is learned yet"""
+    """whether the user was warned that nothing is learned yet"""
     waited: int = 0
-    """validations since then, in the second half, at which the loss on dev did not fall either"""
+    """validations of the second half, since the best one, at which the loss on dev did not fall either"""
     validated: int = 0
-    """the update at which dev was last tried"""
+    """the update of the last validation"""
     validations: int = 0
-    """how often dev was tried"""
+    """the number of validations so far"""
     seconds: float = 0.0
-    """time spent, over all starts"""
+    """time spent, resumed runs included"""
     plan: dict[str, Any] | None = None
     log_bytes: int = 0
+    """the size of the log when this was saved"""
     baseline: float | None = None
-    """the mean reward, where hard attention is trained by REINFORCE"""
+    """the moving average of the reward, where hard attention is trained by REINFORCE"""
     ended: str = ""
     """why the run ended; empty while it goes on"""
 
     @property
-    def planned(self) -> Plan | None:
-        return None if self.plan is None else Plan.from_dict(self.plan)
+    def planned(self) -> Schedule | None:
+        return None if self.plan is None else Schedule.from_dict(self.plan)
 
 
 def write(
     path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer, progress: Progress
 ) -> None:
-    tensors = {f"weights/{name}": tensor for name, tensor in _named(model).items()}
+    tensors = {f"weights/{name}": tensor for name, tensor in _parameters(model).items()}
     tensors |= {f"average/{name}": tensor for name, tensor in average.items()}
     for number, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{key}": value for key, value in moments.items()}
@@ -69,7 +70,7 @@ def write(
     if torch.cuda.is_available():
         tensors["random/cuda"] = torch.cuda.get_rng_state()
     path.mkdir(exist_ok=True)
-    # The parts of an optimizer's state may share storage with weights; safetensors wants each by itself.
+    # The optimizer's state may share storage with weights, which safetensors refuses.
     folders.write_tensors(
         path / FILE,
         {name: tensor.clone() for name, tensor in tensors.items()},
@@ -78,43 +79,43 @@ def write(
 
 
 def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> Progress:
-    """Put everything back where it was."""
+    """Load a checkpoint into model, average, optimizer and random number generators; return its progress."""
     file = path / FILE
     if not file.is_file():
         raise ValueError(f"{path.parent}: nothing to resume: it has no {path.name}/{FILE}")
     try:
         with safe_open(file, "pt") as tensors:
             progress = Progress(**json.loads(tensors.metadata()["progress"]))
-            found = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
-        _put_back(found, model, average, optimizer)
-    except Exception as error:  # safetensors has errors of its own, and what is damaged may be anything
+            saved = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
+        _restore(saved, model, average, optimizer)
+    except Exception as error:  # safetensors raises its own errors, and a damaged file may cause any other
         raise ValueError(f"{file}: damaged: {error}") from None
     return progress
 
 
-def _put_back(
-    found: dict[str, Tensor], model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer
+def _restore(
+    saved: dict[str, Tensor], model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer
 ) -> None:
     with torch.no_grad():
-        for name, tensor in _named(model).items():
-            tensor.copy_(found[f"weights/{name}"])
+        for name, tensor in _parameters(model).items():
+            tensor.copy_(saved[f"weights/{name}"])
         for name, tensor in average.items():
-            tensor.copy_(found[f"average/{name}"])
-    _read_moments(found, optimizer)
-    torch.set_rng_state(found["random/cpu"])
-    if "random/cuda" in found and torch.cuda.is_available():
-        torch.cuda.set_rng_state(found["random/cuda"])
+            tensor.copy_(saved[f"average/{name}"])
+    _restore_moments(saved, optimizer)
+    torch.set_rng_state(saved["random/cpu"])
+    if "random/cuda" in saved and torch.cuda.is_available():
+        torch.cuda.set_rng_state(saved["random/cuda"])
 
 
-def _read_moments(found: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:
+def _restore_moments(saved: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in found.items():
+    for name, tensor in saved.items():
         if name.startswith("optimizer/"):
             _, number, key = name.split("/")
             state.setdefault(int(number), {})[key] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _named(model: nn.Module) -> dict[str, Tensor]:
-    """Each parameter once, tied ones under their first name."""
+def _parameters(model: nn.Module) -> dict[str, Tensor]:
+    """Return each parameter once by name, tied ones under their first name."""
     return dict(model.named_parameters())

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of an update."""
+"""Handling of Ctrl-C in the middle of an update."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred_interrupt(note: Callable[[], None]) -> Iterator[None]:
-    """Call `note` at the first Ctrl-C, so that the update can end and nothing is lost; a second one interrupts."""
+    """Call `note` at the first Ctrl-C, so that the current update can end; a second one raises KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,8 +1,8 @@
 """A lock on a model's folder: one training at a time.
 
-The lock is the operating system's, on a file beside the folder (`.NAME.lock`), because the folder itself is replaced by
-another one when a training begins anew. It ends with the process, however that ends. The file is removed by the run
-that holds it; one that a killed run left behind is not locked, and is taken over by the next run.
+It is a lock of the operating system on a file next to the folder (`.NAME.lock`), because the folder itself is replaced
+when a training begins anew. It ends with the process, however that ends. The run that holds the lock removes the file;
+one that a killed run left behind is not locked, and the next run takes it over.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pathlib import Path
 from regard.training.progress import Screen
 
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
-"""what file systems that have no locks answer"""
+"""errors of file systems that have no locks"""
 
 if sys.platform == "win32":
     import msvcrt
 
-    BEHIND = 1 << 20
-    """the byte that is locked: others may still read what stands before it"""
+    LOCKED_BYTE = 1 << 20
+    """the offset of the byte that is locked: others may still read the note before it"""
 
     def _lock_now(descriptor: int) -> None:
-        os.lseek(descriptor, BEHIND, os.SEEK_SET)
+        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
 else:
@@ -40,26 +40,26 @@ else:
 
 @contextmanager
 def locked(folder: Path, screen: Screen) -> Iterator[None]:
-    """Hold the lock on `folder`, which need not be there; raise an error if another training holds it.
+    """Hold the lock on `folder`, which need not exist; raise a ValueError if another training holds it.
 
-    Folders above it are made, and removed again if they are still empty at the end.
+    Missing parent folders are created, and removed again if they are still empty at the end.
     """
     path = folder.with_name(f".{folder.name}.lock")
-    made = _make_parents(folder)
+    created = _make_parents(folder)
     try:
-        descriptor = _acquired(path, folder, screen)
+        descriptor = _acquire(path, folder, screen)
         try:
             yield
         finally:
             _release(descriptor, path)
     finally:
-        for parent in reversed(made):
+        for parent in reversed(created):
             with suppress(OSError):  # not empty
                 parent.rmdir()
 
 
 def _make_parents(folder: Path) -> list[Path]:
-    """Make the folders above, and return those that were not there, the uppermost first."""
+    """Create the missing parent folders, and return them, the uppermost first."""
     missing = [parent for parent in folder.parents if not parent.exists()][::-1]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -70,8 +70,8 @@ def _make_parents(folder: Path) -> list[Path]:
     return missing
 
 
-def _acquired(path: Path, folder: Path, screen: Screen) -> int:
-    """Return the descriptor of the lock file, locked, with a note in it about who holds it."""
+def _acquire(path: Path, folder: Path, screen: Screen) -> int:
+    """Lock the lock file, write into it who holds it, and return its descriptor."""
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -91,16 +91,18 @@ def _acquired(path: Path, folder: Path, screen: Screen) -> int:
             since = time.strftime("%Y-%m-%d %H:%M:%S")
             os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}, since {since}".encode())
             return descriptor
-        os.close(descriptor)  # its holder removed it between the opening and the locking: it locks nothing
+        os.close(descriptor)  # its holder removed it after it was opened and before it was locked: try again
 
 
 def _holder(descriptor: int) -> str:
+    """Return the note about who holds the lock, in parentheses, or nothing."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     note = os.read(descriptor, 1000).decode("utf-8", errors="replace")
     return f" ({note})" if note else ""
 
 
 def _still_there(descriptor: int, path: Path) -> bool:
+    """Return whether the path still names the file of this descriptor."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -108,8 +110,8 @@ def _still_there(descriptor: int, path: Path) -> bool:
 
 
 def _release(descriptor: int, path: Path) -> None:
-    """Remove the file while it is locked, so that nobody locks a file that is gone a moment later."""
-    if sys.platform == "win32":  # no file that is open can be removed there
+    """Remove the file while it is locked, so that nobody locks a file that is about to be removed."""
+    if sys.platform == "win32":  # open files cannot be removed there
         os.close(descriptor)
     with suppress(OSError):
         path.unlink()

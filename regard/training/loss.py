@@ -3,9 +3,9 @@
     z = W o + b,      q = (1 − ε) · onehot(y) + ε / V
     loss = 1/N Σ_n (log Σ exp z − qᵀz),      ∂loss/∂z = (softmax(z) − q) / N
 
-The vocabulary is the widest thing in a translator: [N, V] numbers are written by every operation on them. So the loss
-and its gradient are taken together, a few rows at a time while they are in the cache (on a GPU by a kernel of their
-own), and of [N, V] only the gradient is kept, in the dtype of the product.
+The logits [N, V] are the largest tensor of a translator, and every operation would write one of their size. So the loss
+and its gradient are computed together, for a few rows at a time while they are in the cache (on a GPU by a fused
+kernel); only the gradient is saved, in place of the logits and in their dtype.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from torch import Tensor
 from regard.core.kernels.gpu.kernels import without_kernels
 from regard.runtime.packed_product import product_dtype
 
-ROWS = 128
-"""rows at a time on the CPU"""
+CPU_ROWS = 128
+"""rows that are computed at a time on the CPU"""
 
 
 def smoothed_loss(
     output: Tensor, weight: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, padding: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(the mean loss over o [N, D]; the loss of each, [N], without gradient). weight [V, D], bias [V], expected [N].
+    """Return (the mean loss; the loss of each row [N], without gradient).
 
-    Where `padding` is expected, nothing is: such rows have no loss and do not count in the mean.
+    output [N, D], weight [V, D], bias [V], expected [N]. Rows whose expected token is `padding` have no loss and do not
+    count in the mean.
     """
     return cast(
         tuple[Tensor, Tensor],
@@ -47,88 +48,88 @@ class _Smoothed(torch.autograd.Function):
         padding: int | None,
     ) -> tuple[Tensor, Tensor]:
         dtype = product_dtype(output)
-        narrow, table = output.to(dtype), weight.to(dtype)
-        logits = narrow @ table.mT  # [N, V], without the bias; to become the gradient
-        wide = torch.promote_types(dtype, torch.float32)
-        counts = None if padding is None else _counts(expected != padding, wide)
-        take = _fused if _suits_a_gpu(logits) else _row_by_row
-        losses, by_bias = take(logits, None if bias is None else bias.to(wide), expected, smoothing, counts)
+        cast_output, cast_weight = output.to(dtype), weight.to(dtype)
+        logits = cast_output @ cast_weight.mT  # [N, V], without the bias; overwritten by their gradient
+        loss_dtype = torch.promote_types(dtype, torch.float32)
+        counts = None if padding is None else _row_weights(expected != padding, loss_dtype)
+        compute = _fused if _has_kernel(logits) else _in_chunks
+        losses, grad_bias = compute(logits, None if bias is None else bias.to(loss_dtype), expected, smoothing, counts)
         mean = (losses if counts is None else losses * counts).mean()
-        ctx.save_for_backward(narrow, table, logits)
-        ctx.by_bias, ctx.dtypes = by_bias, (output.dtype, weight.dtype)
+        ctx.save_for_backward(cast_output, cast_weight, logits)
+        ctx.grad_bias, ctx.dtypes = grad_bias, (output.dtype, weight.dtype)
         losses = losses if counts is None else losses.masked_fill_(counts == 0, 0)
         ctx.mark_non_differentiable(losses)
         return mean, losses
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        output, table, by_logits = ctx.saved_tensors
-        by_output, by_bias = by_logits @ table, ctx.by_bias
-        if gradient.is_cuda or gradient != 1:  # the loss itself is what is usually minimized
-            by_output, output = (x * gradient.to(x.dtype) for x in (by_output, output))
-            by_bias = None if by_bias is None else by_bias * gradient
-        by_weight = by_logits.mT @ output
-        kinds = (*ctx.dtypes, gradient.dtype)
-        found = zip((by_output, by_weight, by_bias), kinds, strict=True)
-        return (*(None if x is None else x.to(kind) for x, kind in found), None, None, None)
+        output, weight, grad_logits = ctx.saved_tensors
+        grad_output, grad_bias = grad_logits @ weight, ctx.grad_bias
+        if gradient.is_cuda or gradient != 1:  # on the CPU it is usually 1: the loss itself is minimized
+            grad_output, output = (x * gradient.to(x.dtype) for x in (grad_output, output))
+            grad_bias = None if grad_bias is None else grad_bias * gradient
+        grad_weight = grad_logits.mT @ output
+        dtypes = (*ctx.dtypes, gradient.dtype)
+        gradients = zip((grad_output, grad_weight, grad_bias), dtypes, strict=True)
+        return (*(None if x is None else x.to(dtype) for x, dtype in gradients), None, None, None)
 
 
-def _counts(real: Tensor, dtype: torch.dtype) -> Tensor:
-    """How much each row counts in the mean over all N: 0, or N / how many are real."""
+def _row_weights(real: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return the weight of each row in the mean over all N: 0 for padding, N / (number of real rows) for others."""
     return real * (len(real) / real.sum(dtype=dtype).clamp(min=1))
 
 
-def _suits_a_gpu(logits: Tensor) -> bool:
+def _has_kernel(logits: Tensor) -> bool:
     if logits.dtype is torch.float64 or without_kernels(logits.device) is not None:
         return False
-    from regard.training.loss_device import WIDEST
+    from regard.training.loss_device import MAX_VOCABULARY
 
-    return logits.shape[1] <= WIDEST
+    return logits.shape[1] <= MAX_VOCABULARY
 
 
 def _fused(
     logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """As `_row_by_row`, by one kernel."""
-    from regard.training.loss_device import rows
+    """Compute the same as `_in_chunks` by one kernel."""
+    from regard.training.loss_device import row_losses_
 
-    losses = rows(logits, bias, expected, smoothing, counts)
+    losses = row_losses_(logits, bias, expected, smoothing, counts)
     return losses, None if bias is None else logits.sum(0, dtype=bias.dtype)
 
 
-def _row_by_row(
+def _in_chunks(
     logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """(the loss of each row [N]; ∂bias). logits [N, V] become the gradient of the mean, in which a row counts `counts`
-    [N] times, or once."""
+    """Return (the loss of each row [N]; ∂bias), and overwrite logits [N, V] by the gradient of the mean loss, in which
+    a row has the weight `counts` [N], or 1."""
     count, size = logits.shape
     losses = logits.new_empty(count, dtype=torch.promote_types(logits.dtype, torch.float32))
     shift = losses.new_zeros(()) if bias is None else bias
-    by_bias = None if bias is None else losses.new_zeros(size)
-    even = smoothing / size  # what every token has of q
-    spread = losses.new_full((), -even / max(count, 1) if counts is None else 0.0)
-    rows = ROWS if logits.device.type == "cpu" else max(count, 1)
-    for first in range(0, count, rows):
-        part = slice(first, first + rows)
-        losses[part], by_row = _rows(logits[part] + shift, expected[part], smoothing)
+    grad_bias = None if bias is None else losses.new_zeros(size)
+    uniform = smoothing / size  # ε / V
+    offset = losses.new_full((), -uniform / max(count, 1) if counts is None else 0.0)
+    chunk = CPU_ROWS if logits.device.type == "cpu" else max(count, 1)
+    for first in range(0, count, chunk):
+        rows = slice(first, first + chunk)
+        losses[rows], gradient = _rows(logits[rows] + shift, expected[rows], smoothing)
         if counts is not None:
-            by_row.sub_(even).mul_(counts[part, None])
-        torch.add(spread, by_row, alpha=1 / count, out=logits[part])
-        if by_bias is not None:
-            by_bias += by_row.sum(0)
-    if by_bias is not None:
-        by_bias = by_bias / max(count, 1) - (even if counts is None else 0.0)
-    return losses, by_bias
+            gradient.sub_(uniform).mul_(counts[rows, None])
+        torch.add(offset, gradient, alpha=1 / count, out=logits[rows])
+        if grad_bias is not None:
+            grad_bias += gradient.sum(0)
+    if grad_bias is not None:
+        grad_bias = grad_bias / max(count, 1) - (uniform if counts is None else 0.0)
+    return losses, grad_bias
 
 
 def _rows(logits: Tensor, expected: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """(the loss of each row; its gradient, but for the same ε / V everywhere)
+    """Return (the loss of each row; its gradient, from which ε / V must still be subtracted everywhere).
 
-    At the largest z, softmax is 1 / Σ exp(z − max z): log Σ exp z costs no exponentials of its own.
+    At the largest z, softmax is 1 / Σ exp(z − max z), so that log Σ exp z needs no further exponentials.
     """
-    right = logits.gather(-1, expected[:, None])  # [n, 1]
-    chances = torch.softmax(logits, -1)
-    losses = (logits.amax(-1) - chances.amax(-1).log()) - (1 - smoothing) * right[:, 0]
+    target_logits = logits.gather(-1, expected[:, None])  # [n, 1]
+    probabilities = torch.softmax(logits, -1)
+    losses = (logits.amax(-1) - probabilities.amax(-1).log()) - (1 - smoothing) * target_logits[:, 0]
     if smoothing:
         losses -= smoothing * logits.mean(-1)
-    return losses, chances.scatter_add_(-1, expected[:, None], torch.full_like(right, smoothing - 1))
+    return losses, probabilities.scatter_add_(-1, expected[:, None], torch.full_like(target_logits, smoothing - 1))

@@ -1,4 +1,5 @@
-"""The rows of a smoothed cross-entropy on a GPU: one pass over [N, V], in which logits become their gradient."""
+"""The fused kernel of the smoothed cross-entropy: one pass over logits [N, V], which overwrites them by their
+gradient."""
 
 from __future__ import annotations
 
@@ -10,19 +11,21 @@ from torch import Tensor
 from regard.core.kernels.gpu.blocks import power
 from regard.runtime.device_guard import device_guard
 
-WIDEST = 1 << 16
-"""tokens of a vocabulary that a program can hold"""
+MAX_VOCABULARY = 1 << 16
+"""the largest vocabulary whose row of logits one program can process"""
 
 
-def rows(logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None) -> Tensor:
-    """The loss of each row [N]; logits [N, V], without the bias [V], become the gradient of their mean, in which a row
-    counts `counts` [N] times, or once."""
+def row_losses_(
+    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None
+) -> Tensor:
+    """Return the loss of each row [N]; overwrite logits [N, V], which lack the bias [V], by the gradient of the mean
+    loss, in which a row has the weight `counts` [N], or 1."""
     count, size = logits.shape
     losses = logits.new_empty(count, dtype=torch.float32)
     if count:
         block = power(size)
         with device_guard(logits.device):
-            _row[(count,)](
+            _row_loss[(count,)](
                 logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,
                 size, 1 / count, smoothing,
                 BIAS=bias is not None, COUNTS=counts is not None, BLOCK=block, num_warps=max(4, min(32, block // 512)),
@@ -31,23 +34,23 @@ def rows(logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float
 
 
 @triton.jit
-def _row(
-    logits, bias, expected, counts, losses, size, share, smoothing,
+def _row_loss(
+    logits, bias, expected, counts, losses, size, row_weight, smoothing,
     BIAS: tl.constexpr, COUNTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
-    there = i < size
-    at = logits + row.to(tl.int64) * size + i
-    z = tl.load(at, there, 0.0).to(tl.float32)
+    mask = i < size
+    pointers = logits + row.to(tl.int64) * size + i
+    z = tl.load(pointers, mask, 0.0).to(tl.float32)
     if BIAS:
-        z += tl.load(bias + i, there, 0.0).to(tl.float32)
-    right = i == tl.load(expected + row)
-    highest = tl.max(tl.where(there, z, -float("inf")), 0)
-    chances = tl.where(there, tl.exp(z - highest), 0.0)
-    total = tl.sum(chances, 0)
-    told = (1.0 - smoothing) * tl.sum(tl.where(right, z, 0.0), 0) + smoothing * tl.sum(z, 0) / size
-    tl.store(losses + row, highest + tl.log(total) - told)
+        z += tl.load(bias + i, mask, 0.0).to(tl.float32)
+    is_target = i == tl.load(expected + row)
+    highest = tl.max(tl.where(mask, z, -float("inf")), 0)
+    exponentials = tl.where(mask, tl.exp(z - highest), 0.0)
+    total = tl.sum(exponentials, 0)
+    target_z = (1.0 - smoothing) * tl.sum(tl.where(is_target, z, 0.0), 0) + smoothing * tl.sum(z, 0) / size  # qᵀz
+    tl.store(losses + row, highest + tl.log(total) - target_z)
     if COUNTS:
-        share *= tl.load(counts + row)
-    gradient = chances / total - smoothing / size - tl.where(right, 1.0 - smoothing, 0.0)
-    tl.store(at, (gradient * share).to(logits.dtype.element_ty), there)
+        row_weight *= tl.load(counts + row)
+    gradient = exponentials / total - smoothing / size - tl.where(is_target, 1.0 - smoothing, 0.0)
+    tl.store(pointers, (gradient * row_weight).to(logits.dtype.element_ty), mask)

@@ -1,4 +1,4 @@
-"""The folder that a training writes: whether it may, and how the folder comes to be."""
+"""The folder that a training writes: whether it may be written, and its creation."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 import torch
 
 from regard.config import folder as folders
-from regard.runtime.files import check_new_folder
+from regard.runtime.files import check_new_folder, resolved
 from regard.training import checkpoint
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
 from regard.training.task import Task
 
 UNFINISHED = ".unfinished"
-"""marks a folder that may be deleted"""
+"""the file that marks a folder as incomplete, so that it may be deleted"""
 
 
 def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
-    """Raise an error unless a training may begin, begin anew or go on in `folder`."""
+    """Raise a ValueError unless a training may begin, begin anew or go on in `folder`."""
     if resume and overwrite:
         raise ValueError("resume and overwrite contradict each other: expected one of them")
-    for path in () if resume else _beside(folder):
+    for path in () if resume else _temporary_paths(folder):
         if path.exists() and not (path / UNFINISHED).is_file():
             raise ValueError(f"{path}: in the way: {folder.name} is made there first; expected nothing there")
     if not folder.exists():
@@ -45,12 +45,12 @@ def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
 
 
 def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
-    """Make the folder, ready to be resumed, beside its place, and give it its name when it is whole.
+    """Create the folder under a temporary name, with everything that resuming needs, and rename it when it is complete.
 
-    It has no weights to use: those come with the first validation. A folder that is there is replaced. If anything
-    fails, nothing is changed; what a killed run left behind is deleted.
+    It has no `model.safetensors` before the first validation. An existing folder is replaced. If anything fails,
+    nothing is changed. Leftovers of a killed run are deleted.
     """
-    new, old = _beside(folder)
+    new, old = _temporary_paths(folder)
     for path in (new, old):
         shutil.rmtree(path, ignore_errors=True)
     try:
@@ -67,9 +67,9 @@ def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _beside(folder: Path) -> tuple[Path, Path]:
-    """Where the folder is made, and where one that it replaces is put."""
-    path = folder.resolve()
+def _temporary_paths(folder: Path) -> tuple[Path, Path]:
+    """Return where the folder is created, and where the one that it replaces is moved to."""
+    path = resolved(folder)
     return path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
 
 

@@ -1,8 +1,8 @@
-"""The plan of a run: how many updates, how the learning rate goes, when the model is tried on dev.
+"""The plan of a run: the number of updates, the learning rate schedule, and when to validate on dev.
 
-It is fixed from the recipe's epochs, or follows the clock: it is made after a few updates, and made again as it becomes
-known how long updates, validations and the final scoring take, until most of the run is over. Then it is settled, and
-what the run computes no longer depends on how fast the machine is.
+It follows from the recipe's epochs, or from the clock. By the clock, it is made after a few updates, and again as it
+becomes known how long updates, validations and the final scoring take, until most of the run is over. Then the plan is
+settled, and what the run computes no longer depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, Self
 from regard.config.recipe import TrainingRecipe
 
 VALIDATED = 1000
-"""at most so many sources of dev are tried at a validation"""
+"""sources of dev that a validation uses at most"""
 RESERVE = 0.03
-"""the fraction of the minutes kept for what cannot be foreseen"""
+"""the fraction of the time limit reserved for what cannot be foreseen"""
 VALIDATING = 0.15
 """the fraction of the time that validations may take"""
 SETTLED = 0.1
-"""a plan by the clock is settled when there is only this fraction of the time left for updates"""
+"""a plan by the clock is settled when only this fraction of the time limit is left for updates"""
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     updates: int
     validations: tuple[int, ...]
-    """after which updates, the last one among them; by the clock, those still to come"""
+    """the updates after which to validate, the last one included; by the clock, only those still to come"""
     warmup: int
     settled: bool = True
     """False: the plan still follows the clock"""
@@ -36,22 +36,23 @@ class Plan:
     rate: float = 1.0
     """the peak learning rate as a fraction of the recipe's"""
     validated: int = VALIDATED
-    """at most so many sources of dev are tried at a validation"""
+    """sources of dev that a validation uses at most"""
     validation_seconds: float = 0.0
-    """what a validation takes, by the clock"""
+    """by the clock: the seconds of a validation"""
     final_seconds: float = 0.0
-    """what the final scoring will take, by the clock"""
+    """by the clock: the seconds that the final scoring will take"""
     update_seconds: float = 0.0
-    """what an update took when these two were measured; 0: it is not known, or was of other batches"""
+    """seconds per update when these two were measured; 0: unknown, or measured with another batch size"""
 
     @classmethod
-    def of(cls, updates: int, recipe: TrainingRecipe) -> Plan:
+    def of(cls, updates: int, recipe: TrainingRecipe) -> Schedule:
+        """Return the plan of so many updates, with the recipe's validations at equal distances."""
         count = max(1, min(recipe.validations, updates))
         places = sorted({round(updates * (part + 1) / count) for part in range(count)} - {0})
         return cls(updates, tuple(places), min(recipe.warmup, updates // 5))
 
     def learning_rate(self, update: int, recipe: TrainingRecipe) -> float:
-        """Of the update with this number, counted from 0: rises in a line, then falls along a cosine to nearly 0."""
+        """Return the learning rate of an update, counted from 0: linear warm-up, then cosine decay to nearly 0."""
         peak = recipe.peak * self.rate
         rising = min(1.0, (update + 1) / self.warmup) if self.warmup else 1.0
         if recipe.decay == "none":
@@ -60,7 +61,8 @@ class Plan:
         return peak * rising * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
     def sampling(self, update: int, recipe: TrainingRecipe) -> float:
-        """The share of the decoder's own predictions among its inputs: none in the first tenth, then rising."""
+        """Return the fraction of the decoder's inputs that are its own predictions: 0 in the first tenth of the run,
+        then rising linearly to the recipe's."""
         progress = update / max(1, self.updates)
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
 
@@ -72,41 +74,44 @@ class Plan:
         return cls(**{**tree, "validations": tuple(tree["validations"])})
 
 
-def by_epochs(recipe: TrainingRecipe, batches: int) -> Plan:
-    """As many updates as the recipe's epochs have batches."""
+def by_epochs(recipe: TrainingRecipe, batches: int) -> Schedule:
+    """Return the plan for the recipe's epochs of so many batches each."""
     assert recipe.epochs is not None
-    return Plan.of(max(1, recipe.epochs * batches), recipe)
+    return Schedule.of(max(1, recipe.epochs * batches), recipe)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What the clock says in the middle of a run."""
+class ClockReading:
+    """Times measured in the middle of a run, from which the rest is planned."""
 
     limit: float
     """seconds of the whole run"""
     left: float
-    """seconds for updates and validations"""
+    """seconds left for updates and validations"""
     an_update: float
-    """seconds an update takes"""
+    """seconds per update"""
     a_validation: float
-    """seconds a validation takes"""
+    """seconds per validation"""
     done: int
     """updates done"""
     tried: int
     """the update of the last validation; 0: there was none"""
 
 
-def by_clock(recipe: TrainingRecipe, reading: Reading) -> Plan:
-    """Plan as many updates as fit into the time that is left, with validations that take at most their part of it."""
-    an_update, a_validation = max(reading.an_update, 1e-6), max(reading.a_validation, 1e-3)
+def by_clock(recipe: TrainingRecipe, reading: ClockReading) -> Schedule:
+    """Return a plan of as many updates as fit into the time left, with validations that take at most their part of it.
+
+    Validations are at equal distances from the last one on.
+    """
+    update_seconds, validation_seconds = max(reading.an_update, 1e-6), max(reading.a_validation, 1e-3)
     left, since = max(0.0, reading.left), reading.done - reading.tried
-    whole = reading.done + left / an_update
-    spaced = round(recipe.validations * (whole - reading.tried) / whole) if whole else 1
-    count = max(1, min(spaced, int(VALIDATING * (left + since * an_update) / a_validation)))
-    updates = reading.done + max(1, int((left - count * a_validation) / an_update))
+    total = reading.done + left / update_seconds  # updates, if there were no validations
+    spaced = round(recipe.validations * (total - reading.tried) / total) if total else 1
+    count = max(1, min(spaced, int(VALIDATING * (left + since * update_seconds) / validation_seconds)))
+    updates = reading.done + max(1, int((left - count * validation_seconds) / update_seconds))
     ahead = updates - reading.tried
     places = (reading.tried + round(ahead * (part + 1) / count) for part in range(count))
-    return Plan(
+    return Schedule(
         updates=updates,
         validations=tuple(sorted({updates, *(max(place, reading.done) for place in places if place > reading.tried)})),
         warmup=min(recipe.warmup, updates // 5),

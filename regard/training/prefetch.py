@@ -1,4 +1,4 @@
-"""Python for two threads: one gives a GPU its work, the other makes the next examples."""
+"""Interpreter settings for two threads: one launches a GPU's work, the other prepares the next examples."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from contextlib import contextmanager
 
 import torch
 
-SWITCH = 0.0002
-"""seconds after which one thread makes way for the other; with Python's 5 ms the GPU would wait for most updates"""
-COLLECTED = (100_000, 50, 100)
-"""new objects after which garbage is looked for: an epoch is made of as many, and none of them is garbage"""
+SWITCH_INTERVAL = 0.0002
+"""seconds after which one thread yields the GIL to the other; with Python's 5 ms the GPU waits for most updates"""
+GC_THRESHOLDS = (100_000, 50, 100)
+"""new objects after which garbage is collected: an epoch is made of as many, and none of them is garbage"""
 
 
 @contextmanager
-def side_by_side(device: torch.device) -> Iterator[None]:
-    """While a GPU is given its work; on a CPU nothing is made beside."""
+def prefetching(device: torch.device) -> Iterator[None]:
+    """Let another thread prepare examples while this one launches a GPU's work; on a CPU nothing changes."""
     if device.type != "cuda":
         yield
         return
-    switch, collected = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(SWITCH)
-    gc.set_threshold(*COLLECTED)
-    gc.freeze()  # what is there stays
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.freeze()  # what exists stays
     try:
         yield
     finally:
         gc.unfreeze()
-        gc.set_threshold(*collected)
-        sys.setswitchinterval(switch)
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval)

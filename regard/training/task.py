@@ -1,4 +1,4 @@
-"""A task: what the one loop trains. It makes batches, takes their loss, and looks at how far the model has come."""
+"""The interface of a task, which the training loop trains: batches, their loss, and validations."""
 
 from __future__ import annotations
 
@@ -16,76 +16,79 @@ from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
 
 MakeBatch = Callable[[torch.device], Any]
-"""the batch on that device; `batch.tokens` says how much it teaches"""
+"""returns the batch on that device; `batch.tokens` is its size in the log"""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """How well a model does on dev."""
+    """The scores of a model on dev."""
 
     score: float
-    """what models are chosen by: higher is better"""
-    told: str
-    """the scores, as a person reads them"""
+    """the score by which the best model is chosen: higher is better"""
+    summary: str
+    """the scores as text"""
     example: str
-    """one source and what becomes of it"""
+    """one source and the model's output"""
     facts: dict[str, Any] = field(default_factory=dict)
     """for the log: numbers, texts, and as `probes` traces of the same few sources at every validation"""
     loss: float | None = None
     """the mean loss on dev; while it falls, early stopping waits"""
     constant: str = ""
-    """in which way the model is no better than a constant answer; empty if it is better"""
+    """why the model is no better than a constant answer; empty if it is better"""
 
 
 class Task(Protocol):
-    """A pure function of data, recipe and seed: two of them made alike train alike."""
+    """A model with its data. It is a pure function of data, recipe and seed: equal ones give equal trainings."""
 
     @property
     def recipe(self) -> Recipe:
-        """with nothing left open"""
+        """the recipe, with no value left open"""
 
     @property
     def model(self) -> nn.Module:
-        """untrained at first"""
+        """the model to train"""
 
     @property
     def dev(self) -> Sequence[Any]:
-        """what `evaluate` of the finished model takes"""
+        """the dev examples, as `evaluate` of the finished model takes them"""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """of the card: the task, the data, and what using the model needs to know"""
+        """entries of the card: the task, the data, and what using the model requires"""
 
     def write(self, folder: Path) -> None:
-        """What the folder needs beside recipe, card and weights: vocabularies."""
+        """Write what the folder needs besides recipe, card and weights: vocabularies."""
 
     @property
     def size(self) -> int:
-        """how many examples there are to train on"""
+        """the number of training examples"""
 
     @property
     def smallest(self) -> float:
-        """how small batches may be made, as a fraction of the recipe's; 1 if that must not be"""
+        """the smallest batch size, as a fraction of the recipe's; 1 if it must not change"""
 
     def updates(self) -> int:
-        """in an epoch, as far as can be said beforehand"""
+        """Return the number of batches of an epoch, as far as it is known in advance."""
 
     def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
-        """The batches of an epoch, in order: a pure function of the number and of the size of batches, a fraction of
+        """Return the batches of an epoch in order: a pure function of its number and of the batch size, a fraction of
         the recipe's."""
 
-    def recorded(self, device: torch.device) -> bool:
-        """May updates there be recorded and played back? Then batches come in few shapes, everything of them lies on
-        the device, and the loss depends on that alone."""
+    def can_capture(self, device: torch.device) -> bool:
+        """Return whether updates on this device can be captured as CUDA graphs. Then batches come in few shapes, all
+        their tensors lie on the device, and the loss depends on these alone."""
 
     def loss(self, batch: Any, progress: Progress) -> tuple[Tensor, Tensor]:
-        """(what is minimized; the mean loss that is told, without gradient). `progress` may note a running mean."""
+        """Return (the loss to minimize; the mean loss to report, without gradient). It may update a moving average in
+        `progress`."""
 
     def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
-        """Try the model on the first `most` sources of dev. The `number`-th validation shows the `number`-th source."""
+        """Score the model on the first `most` sources of dev. The `number`-th validation shows the `number`-th source
+        as its example."""
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
-        """Measure on a sample how many seconds the final scoring of all of dev would take; None: it cannot be told.
+        """Measure on a sample how many seconds the final scoring of all of dev would take; None: unknown.
 
-        If the model is not `trained`, what it says may be of any length: it is measured as if that were right.
+        The outputs of a model that is not yet `trained` may have any length: they are taken to be as long as the
+        references.
         """

@@ -1,4 +1,4 @@
-"""One update: the loss of a batch, its gradient, clipped, and a step of the optimizer."""
+"""One update: the loss of a batch, its clipped gradient, and a step of the optimizer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from regard.training.task import Task
 
 
 class DivergedError(Exception):
-    """The loss is no number any more."""
+    """The loss became NaN or infinite."""
 
 
 class Update:
-    """Batch after batch, by AdamW (Loshchilov and Hutter 2019)."""
+    """Updates of a model by AdamW (Loshchilov and Hutter 2019)."""
 
     def __init__(self, task: Task, device: torch.device, precision: Precision) -> None:
         self._task, self.device, self._precision = task, device, precision
@@ -26,7 +26,7 @@ class Update:
         self.optimizer = optimizer(task.model, task.recipe.training, device)
 
     def rate(self, rate: float) -> None:
-        """The learning rate, from now on."""
+        """Set the learning rate."""
         for group in self.optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -34,25 +34,28 @@ class Update:
                 group["lr"] = rate
 
     def __call__(self, batch: Any, progress: Progress) -> Tensor:
-        """The mean loss, without gradient. On the CPU a loss that is no number changes nothing; on a GPU it would have
-        to be waited for."""
+        """Update the model, and return the mean loss, without gradient.
+
+        On the CPU, raise a DivergedError before the weights change if the loss is NaN or infinite; on a GPU this check
+        would synchronize.
+        """
         with autocast(self._precision, self.device):
-            loss, told = self._task.loss(batch, progress)
-        if not told.is_cuda and not bool(told.isfinite()):
+            loss, mean_loss = self._task.loss(batch, progress)
+        if not mean_loss.is_cuda and not bool(mean_loss.isfinite()):
             raise DivergedError
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self._clip:
-            gradients = [each.grad for each in self._task.model.parameters() if each.grad is not None]
+            gradients = [weight.grad for weight in self._task.model.parameters() if weight.grad is not None]
             norm = torch.nn.utils.get_total_norm(gradients)
-            # The fused optimizer divides by this as it goes: no pass of its own over all gradients.
+            # The fused optimizer divides gradients by this, which saves a pass over all of them.
             self.optimizer.grad_scale = (norm / self._clip).clamp(min=1)  # type: ignore[attr-defined]
         self.optimizer.step()
-        return told
+        return mean_loss
 
 
 def optimizer(model: nn.Module, recipe: TrainingRecipe, device: torch.device) -> torch.optim.AdamW:
-    """On a GPU its learning rate and its count of steps stay there, so that a step can be recorded."""
+    """Return AdamW. On a GPU its learning rate and step count are device tensors, so that a step can be captured."""
     on_device = device.type == "cuda"
     rate = torch.tensor(recipe.peak, device=device) if on_device else recipe.peak
     groups = _groups(model, recipe.weight_decay)
@@ -60,7 +63,7 @@ def optimizer(model: nn.Module, recipe: TrainingRecipe, device: torch.device) ->
 
 
 def _groups(model: nn.Module, decay: float) -> list[dict[str, Any]]:
-    """All parameters for the optimizer; only matrices decay."""
+    """Return the parameter groups of the optimizer: weight decay applies to matrices only."""
     matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
     if not decay:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.alignment.aligner import LONGEST, TOGETHER, Way, align
+from regard.alignment.aligner import BATCH_SIZE, MAX_CHARACTERS, Way, align
 from regard.alignment.links import parse_links
 from regard.alignment.reading import Reading
 from tests.alignment.hand_made import Told, same_word
@@ -25,9 +25,9 @@ def test_each_pair_in_its_place_and_empty_sides_without_links() -> None:
 
 
 def test_more_pairs_than_are_aligned_together() -> None:
-    pairs = [("a b", "b")] * TOGETHER + [("", "")] + [("a", "a")] * TOGETHER
+    pairs = [("a b", "b")] * BATCH_SIZE + [("", "")] + [("a", "a")] * BATCH_SIZE
     found = list(align(pairs, Told(same_word)))
-    assert found == [{(1, 0)}] * TOGETHER + [frozenset()] + [{(0, 0)}] * TOGETHER
+    assert found == [{(1, 0)}] * BATCH_SIZE + [frozenset()] + [{(0, 0)}] * BATCH_SIZE
 
 
 def test_two_directions_are_put_together_source_first() -> None:
@@ -82,7 +82,7 @@ def test_unknown_ways_are_refused() -> None:
 
 def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:
     """The model is not asked, nor are its tokens counted: of 5 MB on both sides there is no table that fits."""
-    long = "a " * (LONGEST // 2 + 1)
+    long = "a " * (MAX_CHARACTERS // 2 + 1)
     pairs = [("a b", "b"), (long, "a"), ("a", "x " * 1_000_000), ("a", "a")]
     translator, told = Told(same_word), list[str]()
     found = list(align(pairs, translator, tell=told.append))

@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from regard.alignment.carry import USUAL, carry, carry_over, read_kinds
+from regard.alignment.carry import DEFAULT_KINDS, carry, carry_over, read_kinds
 from regard.alignment.links import parse_links
 from regard.look.trace import Span
 from tests.look.test_trace import traced
 
 
-def carried(source: str, target: str, links: str, kinds: tuple[str, ...] = USUAL) -> str:
+def carried(source: str, target: str, links: str, kinds: tuple[str, ...] = DEFAULT_KINDS) -> str:
     return carry(source, target, parse_links(links), kinds)  # type: ignore[arg-type]
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import regard.samples
 from regard.alignment.error_rate import error_rate
-from regard.alignment.hmm import FARTHEST, Model, forward_backward, improved, statistical_links, transitions
-from regard.alignment.lexicon import UNSEEN, Corpus, Floats, Ints, corpus_of, uninformed
+from regard.alignment.hmm import MAX_JUMP, Model, em_step, forward_backward, statistical_links, transitions
+from regard.alignment.lexicon import UNSEEN_COUNT, Floats, Ints, TokenizedCorpus, corpus_of, uniform_lexicon
 from regard.alignment.links import read_gold
 from regard.alignment.tokens import split_punctuation
 
 Pairs = list[tuple[list[str], list[str]]]
-FLAT = np.ones(2 * FARTHEST + 3)
+FLAT = np.ones(2 * MAX_JUMP + 3)
 
 
 def enumerated(said: Floats, by_none: Floats, table: Floats, null: float) -> tuple[float, Floats, Floats]:
@@ -51,7 +51,7 @@ def test_beliefs_are_those_of_all_ways_enumerated(words: int, places: int) -> No
     found = forward_backward(said, by_none, table, 0.3)
     whole = [enumerated(said[:, one], by_none[:, one], table, 0.3) for one in range(2)]
     assert found.likelihood == pytest.approx(sum(np.log(total) for total, _, _ in whole))
-    np.testing.assert_allclose(found.places, np.stack([believed for _, believed, _ in whole], 1), atol=1e-9)
+    np.testing.assert_allclose(found.positions, np.stack([believed for _, believed, _ in whole], 1), atol=1e-9)
     np.testing.assert_allclose(found.jumps, sum(jumps for _, _, jumps in whole), atol=1e-9)
 
 
@@ -64,10 +64,10 @@ def test_jumps_of_one_width_are_alike() -> None:
 
 def left(table: Floats, given: Ints) -> float:
     """The logarithm of the prior that keeps counts for what is unseen."""
-    return float(UNSEEN * np.log1p(-np.bincount(given, table)).sum())
+    return float(UNSEEN_COUNT * np.log1p(-np.bincount(given, table)).sum())
 
 
-def objective(corpus: Corpus, model: Model, likelihood: float) -> float:
+def objective(corpus: TokenizedCorpus, model: Model, likelihood: float) -> float:
     """What training without agreement cannot make less."""
     lexicon = model.lexicon
     nulls = float(np.log(lexicon.target_null).sum() + np.log(lexicon.source_null).sum())
@@ -82,15 +82,15 @@ def test_no_iteration_makes_it_less_likely() -> None:
         kept = [word for word in source if draw.random() < 0.9] or source
         pairs.append(([f"s{word}" for word in source], [f"t{word}" for word in reversed(kept)]))
     corpus = corpus_of(pairs)
-    model, before = improved(corpus, Model(uninformed(corpus), FLAT, FLAT), agreement=False)
+    model, before = em_step(corpus, Model(uniform_lexicon(corpus), FLAT, FLAT), agreement=False)
     seen = []
     for _ in range(8):
         last = model
-        model, likelihood = improved(corpus, last, agreement=False)
+        model, likelihood = em_step(corpus, last, agreement=False)
         seen.append(objective(corpus, last, likelihood))
     assert all(after >= early - 1e-3 for early, after in pairwise(seen))
     assert seen[-1] > seen[0] + 10 and likelihood > before
-    back, on = model.forward[FARTHEST], model.forward[FARTHEST + 2]
+    back, on = model.forward[MAX_JUMP], model.forward[MAX_JUMP + 2]
     assert back > 10 * on  # the order is reversed
 
 

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.alignment.lexicon import (
-    Corpus,
     Lexicon,
+    TokenizedCorpus,
     corpus_of,
-    estimated,
-    inherited,
-    likeness,
+    lexicon_from_prefixes,
+    m_step,
     model_one,
     model_one_counts,
-    shortened,
-    uninformed,
+    prefix_corpus,
+    spelling_similarity,
+    uniform_lexicon,
 )
 
 TEXTBOOK = [(["das", "haus"], ["the", "house"]), (["das", "buch"], ["the", "book"]), (["ein", "buch"], ["a", "book"])]
@@ -27,16 +27,16 @@ words = st.lists(st.sampled_from(["ab", "abcdef", "abcdeg", "x1", "xyz", "é"]),
 corpora = st.lists(st.tuples(words, words), max_size=12)
 
 
-def pairs_of(corpus: Corpus, table: np.ndarray) -> dict[tuple[str, str], float]:
+def pairs_of(corpus: TokenizedCorpus, table: np.ndarray) -> dict[tuple[str, str], float]:
     numbers = zip(corpus.source_of.tolist(), corpus.target_of.tolist(), table.tolist(), strict=True)
     return {(corpus.sources[source], corpus.targets[target]): value for source, target, value in numbers}
 
 
-def plain(corpus: Corpus, lexicon: Lexicon, iterations: int) -> Lexicon:
+def plain(corpus: TokenizedCorpus, lexicon: Lexicon, iterations: int) -> Lexicon:
     """Without null, agreement and a prior, as the textbook has it."""
     for _ in range(iterations):
         lexicon = replace(lexicon, target_null=0 * lexicon.target_null, source_null=0 * lexicon.source_null)
-        lexicon = estimated(corpus, model_one_counts(corpus, lexicon, agreement=False), unseen=0.0)
+        lexicon = m_step(corpus, model_one_counts(corpus, lexicon, agreement=False), unseen=0.0)
     return lexicon
 
 
@@ -53,7 +53,7 @@ def test_the_textbooks_table(iterations: int, expected: tuple[float, ...]) -> No
     """The textbook's example of three pairs (Koehn 2010, Statistical Machine Translation): all alike at first."""
     corpus = corpus_of(TEXTBOOK)
     alike = np.full(len(corpus.source_of), 0.25, np.float32)
-    found = plain(corpus, replace(uninformed(corpus), forward=alike, backward=alike), iterations)
+    found = plain(corpus, replace(uniform_lexicon(corpus), forward=alike, backward=alike), iterations)
     table = pairs_of(corpus, found.forward)
     keys = [("das", "the"), ("das", "book"), ("das", "house"), ("haus", "the"), ("haus", "house")]
     np.testing.assert_allclose([table[key] for key in keys], expected, atol=5e-3 if iterations > 3 else 6e-5)
@@ -87,20 +87,20 @@ def test_each_cell_has_its_word_pair(pairs: list[tuple[list[str], list[str]]]) -
 def test_no_iteration_makes_it_less_likely(pairs: list[tuple[list[str], list[str]]]) -> None:
     """One more for each word that null says is a prior: what cannot fall is the likelihood times that prior."""
     corpus = corpus_of(pairs)
-    lexicon = uninformed(corpus)
+    lexicon = uniform_lexicon(corpus)
     before = -np.inf
     for _ in range(8):
         counts = model_one_counts(corpus, lexicon, agreement=False)
         after = counts.likelihood + np.log(lexicon.target_null).sum() + np.log(lexicon.source_null).sum()
         assert after >= before - 1e-4 * max(1, abs(after))
-        before, lexicon = after, estimated(corpus, counts, unseen=0.0)
+        before, lexicon = after, m_step(corpus, counts, unseen=0.0)
 
 
 @given(corpora)
 def test_shares_and_what_is_left_for_the_unseen_are_one(pairs: list[tuple[list[str], list[str]]]) -> None:
     corpus = corpus_of(pairs)
-    counts = model_one_counts(corpus, uninformed(corpus))
-    found = estimated(corpus, counts, unseen=2.0)
+    counts = model_one_counts(corpus, uniform_lexicon(corpus))
+    found = m_step(corpus, counts, unseen=2.0)
     for words, table in ((corpus.source_of, found.forward), (corpus.target_of, found.backward)):
         whole = np.bincount(words, np.bincount(corpus.cells, counts.forward, len(words)))
         np.testing.assert_allclose(np.bincount(words, table), whole / (whole + 2), atol=1e-5)
@@ -110,7 +110,7 @@ def test_likeness_is_the_share_of_the_beginning() -> None:
     ours = ["commission", "1984", ",", "nation", "haus", "present", "abcdefghijklmnop"]
     theirs = ["commissaire", "1984", ",", "1985", "हाऊस", "présente", "abcdefghijklmnop"]
     corpus = corpus_of([(ours, theirs)])
-    table = pairs_of(corpus, likeness(corpus))
+    table = pairs_of(corpus, spelling_similarity(corpus))
     assert table["commission", "commissaire"] == pytest.approx(7 / 11)
     assert table["1984", "1984"] == table[",", ","] == table["abcdefghijklmnop", "abcdefghijklmnop"] == 1
     assert table["1984", "1985"] == pytest.approx(0.75)
@@ -120,7 +120,7 @@ def test_likeness_is_the_share_of_the_beginning() -> None:
 
 def test_beginnings_hold_forms_together_but_not_numbers() -> None:
     corpus = corpus_of([(["geht", "gehts", "gehtst", "19840", "19841"], ["goes", ","])])
-    short = shortened(corpus)
+    short = prefix_corpus(corpus)
     assert short.corpus.sources == ["geht", "19840", "19841"] and short.corpus.targets == ["goes", ","]
     assert short.sources.tolist() == [0, 0, 0, 1, 2]
     (group,) = short.corpus.groups
@@ -131,9 +131,9 @@ def test_beginnings_hold_forms_together_but_not_numbers() -> None:
 
 def test_forms_inherit_as_often_as_they_are_seen() -> None:
     corpus = corpus_of([(["go"], ["geht", "gehts", "geht"]), (["go"], ["geht"])])
-    short = shortened(corpus)
+    short = prefix_corpus(corpus)
     lexicon = Lexicon(*(np.array([value], np.float32) for value in (0.8, 0.5, 0.1, 0.2)))
-    found = inherited(corpus, short, lexicon)
+    found = lexicon_from_prefixes(corpus, short, lexicon)
     assert pairs_of(corpus, found.forward) == pytest.approx({("go", "geht"): 0.6, ("go", "gehts"): 0.2})
     assert pairs_of(corpus, found.backward) == pytest.approx({("go", "geht"): 0.5, ("go", "gehts"): 0.5})
     np.testing.assert_allclose(found.target_null, [0.075, 0.025], atol=1e-6)

@@ -199,7 +199,7 @@ def fault(line: CommandLine, ended: Ended) -> str | None:
 
 
 def _asked(name: str, arguments: list[str]) -> bool:
-    """Is the file one that was named to be written, or in a folder that was?"""
+    """Is the file one that was named to be written, in a folder that was, or a folder made for it?"""
     if "--history" in arguments and name == "history.html":
         return True
     stem, _, number = Path(name).stem.rpartition("-")
@@ -211,7 +211,7 @@ def _asked(name: str, arguments: list[str]) -> bool:
             {place, os.path.normpath(os.path.join(os.path.dirname(place), "old.txt"))} if "link" in place else {place}
         )
         for target in targets - {"."}:
-            if any(each == target or each.startswith(target + "/") for each in names):
+            if any(each == target or each.startswith(target + "/") or target.startswith(each + "/") for each in names):
                 return True
     return False
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import regard
-from regard.look.trace import write
+from regard.look.trace_files import write
 from tests.training import toy, toy_labels
 
 BRIEF = {"training.epochs": 1, "training.validations": 1}
@@ -96,7 +96,7 @@ def _transformer() -> dict[str, Any]:
 
 
 def _recipe(base: str, settings: dict[str, Any]) -> str:
-    from regard.config.recipe import read_recipe, to_toml
+    from regard.config.recipe_text import read_recipe, to_toml
 
     return f'base = "{base}"\n' + to_toml(read_recipe(base, settings))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.commands.input import LINES, ArrivingLines, chunks
+from regard.commands.input import MAX_CHUNK_LINES, ArrivingLines, chunks
 
 ECHO = """
 import sys
@@ -62,7 +62,7 @@ def test_much_is_read_in_large_chunks() -> None:
     done = subprocess.run([sys.executable, "-c", ECHO], input=data, capture_output=True, check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     assert sum(int(row[0]) for row in rows) == 1000
-    assert max(int(row[0]) for row in rows) == LINES
+    assert max(int(row[0]) for row in rows) == MAX_CHUNK_LINES
 
 
 def lines_of(data: bytes) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import regard as package
-from regard.look.trace import read
+from regard.look.trace_files import read
 from tests.test_cli import SOURCES, Inside, files, inside, refused  # noqa: F401, fixtures
 
 

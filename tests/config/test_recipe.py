@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import pytest
 
-from regard.config.recipe import RECIPES, Recipe, from_toml, read_recipe, suited, to_toml
-from regard.tasks.translation.task import Translating
+from regard.config.recipe import RECIPES, Recipe
+from regard.config.recipe_text import from_toml, read_recipe, suited, to_toml
+from regard.tasks.translation.task import TranslationTask
 from tests.training import toy
 
 SMALL = {
@@ -125,14 +126,14 @@ def test_what_is_fitted_leaves_nothing_open_and_comes_back(name: str) -> None:
     settings: dict[str, Any] = dict(SMALL[RECIPES[name].model.kind])
     if name == "article":
         settings["vocabulary.size"] = 50  # words: None keeps all, which is not open
-    recipe = Translating.of(toy.pairs(64), toy.pairs()[64:], read_recipe(name, settings), 1).recipe
+    recipe = TranslationTask.of(toy.pairs(64), toy.pairs()[64:], read_recipe(name, settings), 1).recipe
     given = RECIPES[name].training.batch_sentences
     left_open = {key for key, _ in every_key(recipe) if value_at(recipe, key) is None}
     left_open = {key for key in left_open if not key.endswith("kv_heads")}  # None: as many as heads
     left_open -= {"training.max_characters"}  # `train` knows it when it has read the data
     assert left_open == (set() if given else {"training.batch_sentences"})  # as many as fit into batch_tokens
     assert from_toml(to_toml(recipe)) == recipe
-    assert Translating.of(toy.pairs(64), toy.pairs()[64:], recipe, 1).recipe == recipe
+    assert TranslationTask.of(toy.pairs(64), toy.pairs()[64:], recipe, 1).recipe == recipe
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -234,7 +235,7 @@ def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_key(key: str, v
 def test_a_value_out_of_its_range_is_refused_before_training(key: str, value: Any) -> None:
     """When the recipe is read, or when the model is built: in words, and not after hours of training."""
     with pytest.raises(ValueError, match=r"expected|needs|unknown|must") as error:
-        Translating.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", toy.TINY | {key: value}), 1)
+        TranslationTask.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", toy.TINY | {key: value}), 1)
     assert "\n" not in str(error.value) and key.split(".")[1].split("_")[0] in str(error.value)
 
 
@@ -263,8 +264,8 @@ def test_an_unknown_recipe_names_the_nearest() -> None:
 
 def test_both_sides_share_a_vocabulary_if_they_share_their_letters() -> None:
     settings = toy.TINY | {"vocabulary.size": 50}
-    apart = Translating.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", settings), 1)
+    apart = TranslationTask.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", settings), 1)
     assert not apart.recipe.vocabulary.joint and not apart.vocabularies.joint
     alike = [dataclasses.replace(pair, target=pair.source.replace("The", "Le")) for pair in toy.pairs(20)]
-    together = Translating.of(alike, alike, read_recipe("rnn", settings), 1)
+    together = TranslationTask.of(alike, alike, read_recipe("rnn", settings), 1)
     assert together.recipe.vocabulary.joint and together.vocabularies.joint

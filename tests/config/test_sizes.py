@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.config.recipe import read_recipe
+from regard.config.recipe_text import read_recipe
 from regard.config.sizes import better
 
 

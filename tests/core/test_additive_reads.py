@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.core.additive_reads import REACH, AdditiveReads
+from regard.core.additive_reads import EXP_RANGE, AdditiveReads
 
 
 def states(*shape: int, scale: float = 1.0) -> Tensor:
@@ -23,7 +23,7 @@ def definition(
     return weights @ value, weights
 
 
-@pytest.mark.parametrize("scale", [1.0, 3 * REACH], ids=["near", "out of reach"])
+@pytest.mark.parametrize("scale", [1.0, 3 * EXP_RANGE], ids=["near", "out of reach"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)], ids=str)
 @pytest.mark.parametrize("padded", [False, True])
 def test_reads_one_after_another_are_the_definition(shape: tuple[int, ...], scale: float, padded: bool) -> None:

@@ -67,7 +67,7 @@ def test_each_feature_is_torchs_attention_over_its_own_energies(
 ) -> None:
     """torch adds the energies of one feature as a mask of floats to products of zeros."""
     if small:
-        monkeypatch.setattr(module, "_NUMBERS", 100)  # many blocks, each formed again in the backward pass
+        monkeypatch.setattr(module, "_MAX_ELEMENTS", 100)  # many blocks, each formed again in the backward pass
     torch.manual_seed(1)
     score = FeatureAdditive(3, 4, 5).to(D)
     query, key, value = states(2, 9, 3), states(2, 12, 4), states(2, 12, 5)
@@ -145,7 +145,7 @@ def test_blocks_hold_few_numbers_and_only_keys_in_reach(monkeypatch: pytest.Monk
             largest = max(largest, energies.numel())
             return energies
 
-    monkeypatch.setattr(module, "_NUMBERS", 1 << 18)
+    monkeypatch.setattr(module, "_MAX_ELEMENTS", 1 << 18)
     score = Watched(8, 8, 8)
     x = torch.randn(2000, 8, requires_grad=True)
     out = featurewise(x, x, x, score=score, pattern=Window(10), weights=True)
@@ -156,7 +156,7 @@ def test_blocks_hold_few_numbers_and_only_keys_in_reach(monkeypatch: pytest.Monk
 
 
 def test_dropout_follows_the_generator_and_is_the_same_in_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_NUMBERS", 100)
+    monkeypatch.setattr(module, "_MAX_ELEMENTS", 100)
     score = FeatureTanh(3, 3, 3).to(D)
     x, value = states(10, 3), states(10, 3)
 

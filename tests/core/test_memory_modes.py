@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import Additive, Attention, Causal, Cosine, Dot, General, MultiHead, ScaledDot
-from regard.runtime.packed_product import Product
+from regard.runtime.packed_product import PackedProduct
 
 MODES = [(grad, narrow) for grad in ("grad", "no_grad", "inference") for narrow in (False, True)]
 HEADS, DIM = 2, 6
@@ -77,7 +77,7 @@ def test_a_product_made_without_gradients_gives_them(narrow: bool) -> None:
     layer = nn.Linear(16, 8)
     x = torch.randn(3, 16, requires_grad=True)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=narrow):
-        product = Product.of(layer, relu=True)
+        product = PackedProduct.of(layer, relu=True)
     leaves = [x, layer.weight, layer.bias]
     with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
         expected = torch.autograd.grad(torch.relu(layer(x)).float().sum(), leaves)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.look.colours import level
-from regard.look.picture import VEIL, overlay, page, patches, png, save
+from regard.look.picture import VEIL_OPACITY, overlay, page, patches, png, save
 from regard.look.table import Table, table
 from regard.look.trace import Attended, Side, Span, Trace
 from tests.look.browser import Open
@@ -59,7 +59,7 @@ def test_veils_and_shades_say_the_weights() -> None:
     root = ElementTree.fromstring(overlay(shown, picture(), 3, 4))
     most = shown.weights.max()
     veils = [float(rect.get("fill-opacity", "")) for rect in root.iter(f"{NAMES}rect") if rect.get("fill-opacity")]
-    expected = [VEIL * (1 - weight / most) for weight in shown.weights.flatten()]
+    expected = [VEIL_OPACITY * (1 - weight / most) for weight in shown.weights.flatten()]
     np.testing.assert_allclose(veils, [veil for veil in expected if veil >= 0.01], atol=0.006)
     cells = [group for group in root.iter(f"{NAMES}g") if group.find(f"{NAMES}title") is not None]
     assert [group.get("class") for group in cells] == [f"s{level(w / most)}" for w in shown.weights.flatten()]

@@ -13,8 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.look.colours import DARK_PAPER, LEVELS, colour, ink, level
-from regard.look.layout import FEW, MANY, Cell, Picture, Words, grid_picture, links_picture, text_width
-from regard.look.svg import grid, links
+from regard.look.layout import (
+    LARGE_TABLE,
+    MAX_LINKS_PER_ROW,
+    Cell,
+    Picture,
+    TextLabel,
+    grid_picture,
+    links_picture,
+    text_width,
+)
+from regard.look.svg import render
 from regard.look.table import Table
 
 NAMES = "{http://www.w3.org/2000/svg}"
@@ -39,6 +48,14 @@ def tables(draw: st.DrawFn) -> Table:
         title=draw(LABELS),
         footnotes=draw(LABELS),
     )
+
+
+def grid(table: Table) -> str:
+    return render(grid_picture(table))
+
+
+def links(table: Table, floor: float = 0.05) -> str:
+    return render(links_picture(table, floor))
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -95,7 +112,7 @@ def test_any_text_makes_links(given: Table) -> None:
 def test_nothing_beyond_the_edge(given: Table, draw: object) -> None:
     picture: Picture = draw(given)  # type: ignore[operator]
     for item in picture.items:
-        if isinstance(item, Words):
+        if isinstance(item, TextLabel):
             for x, y in corners(item):
                 assert -0.5 <= x <= picture.width + 0.5 and -0.5 <= y <= picture.height + 0.5
         elif isinstance(item, Cell):
@@ -103,7 +120,7 @@ def test_nothing_beyond_the_edge(given: Table, draw: object) -> None:
             assert 0 <= item.y <= item.y + item.height <= picture.height
 
 
-def corners(words: Words) -> list[tuple[float, float]]:
+def corners(words: TextLabel) -> list[tuple[float, float]]:
     """Of the words as wide as they are reckoned to be."""
     width = text_width(words.text, words.size, math.inf if words.faint else 24)
     first = {"left": 0.0, "middle": -width / 2, "right": -width}[words.edge]
@@ -166,9 +183,9 @@ def test_from_right_to_left() -> None:
     words = ["قرأ", "الطالب", "الكتاب"]
     for direction, sign in (("ltr", 1), ("rtl", -1)):
         picture = grid_picture(made(["a", "b"], words, column_direction=direction))
-        heads = [item for item in picture.items if isinstance(item, Words) and item.text in words]
+        heads = [item for item in picture.items if isinstance(item, TextLabel) and item.text in words]
         assert [item.text for item in sorted(heads, key=lambda item: sign * item.x)] == words
-        row = next(item for item in picture.items if isinstance(item, Words) and item.text == "a")
+        row = next(item for item in picture.items if isinstance(item, TextLabel) and item.text == "a")
         assert all(sign * row.x < sign * head.x for head in heads)
         first, last = (
             next(item for item in picture.items if isinstance(item, Cell) and f"{word}\u2069:" in item.tooltip)
@@ -181,7 +198,7 @@ def test_from_right_to_left() -> None:
 @pytest.mark.parametrize("row_direction", ["ltr", "rtl"])
 def test_links_run_as_their_texts(row_direction: str, column_direction: str) -> None:
     given = made(["a", "b"], ["c", "d", "e"], row_direction=row_direction, column_direction=column_direction)
-    places = {item.text: item.x for item in links_picture(given).items if isinstance(item, Words)}
+    places = {item.text: item.x for item in links_picture(given).items if isinstance(item, TextLabel)}
     assert (places["a"] < places["b"]) == (row_direction == "ltr")
     assert (places["c"] < places["d"] < places["e"]) == (column_direction == "ltr")
 
@@ -220,7 +237,7 @@ def test_a_long_label_is_cut_and_whole_in_its_tooltip() -> None:
 
 def test_heads_are_slanted_where_they_would_not_fit() -> None:
     def turns(words: list[str]) -> set[int]:
-        return {item.turn for item in grid_picture(made(["a"], words)).items if isinstance(item, Words)}
+        return {item.turn for item in grid_picture(made(["a"], words)).items if isinstance(item, TextLabel)}
 
     assert turns(["the", "boy"]) == {0}
     assert len(turns(["the", "internationalization"])) == 2
@@ -232,7 +249,7 @@ def test_many_words_stay_readable(count: int, draw: object) -> None:
     words = [f"word{number}" for number in range(count)]
     picture: Picture = draw(made(words, words))  # type: ignore[operator]
     assert picture.width < 1400 and picture.height < 1600
-    shown = [item for item in picture.items if isinstance(item, Words) and not item.faint]
+    shown = [item for item in picture.items if isinstance(item, TextLabel) and not item.faint]
     assert all(item.size >= 8 for item in shown)
     for first, second in pairwise(shown):
         turn = math.radians(first.turn)
@@ -246,10 +263,10 @@ def test_only_the_strongest_of_many() -> None:
     words = [f"word{number}" for number in range(400)]
     given = made(words, words)
     curves = list(parsed(links(given, 0)).iter(f"{NAMES}path"))
-    assert len(curves) <= FEW * len(words)
+    assert len(curves) <= MAX_LINKS_PER_ROW * len(words)
     assert all(float(curve.get("stroke-width", "")) < 1080 / 400 for curve in curves)  # no wider than words are apart
     shown = cells(parsed(grid(given)))
-    assert len(shown) <= MANY * len(words) and not any(cell.get("class") == "s0" for cell in shown)
+    assert len(shown) <= LARGE_TABLE * len(words) and not any(cell.get("class") == "s0" for cell in shown)
     assert len(grid(given)) < 3_000_000
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from regard.look.colours import colour
-from regard.look.layout import Cell, Words
+from regard.look.layout import Cell, TextLabel
 from regard.look.page import page
-from regard.look.svg import drawn
-from regard.look.text_view import AROUND, LONG, WIDTH, marked, passage, text_picture
+from regard.look.svg import render
+from regard.look.text_view import CONTEXT_WORDS, LONG_TEXT, TEXT_WIDTH, marked, passage, text_picture
 from regard.look.trace import Attended, Candidate, Side, Span, Trace
 from tests.look.browser import Open
 from tests.look.test_browser_layout import rgb
@@ -42,33 +42,35 @@ def test_in_colours_nothing_is_added_to_the_words() -> None:
 
 
 def test_a_very_long_text_keeps_what_matters() -> None:
-    words = [f"w{number}" for number in range(5 * LONG)]
+    words = [f"w{number}" for number in range(5 * LONG_TEXT)]
     strong = {900: 0.5, 901: 0.2}
     given = traced(" ".join(words), strong)
     # all others have the same small weight, and ties go to the first of them
     found = [each.word for each in passage(given).words]
-    assert found[0] == "w0" and "…" in found and len(found) < LONG
+    assert found[0] == "w0" and "…" in found and len(found) < LONG_TEXT
     first = found.index("w900")
-    assert found[first - AROUND : first + AROUND + 2] == words[900 - AROUND : 901 + AROUND + 1]
+    assert (
+        found[first - CONTEXT_WORDS : first + CONTEXT_WORDS + 2] == words[900 - CONTEXT_WORDS : 901 + CONTEXT_WORDS + 1]
+    )
 
 
 def test_the_picture_holds_every_word_inside_its_frame() -> None:
     given = passage(traced("one two three four five " * 30, {7: 0.5}))
     picture = text_picture(given)
-    texts = [item for item in picture.items if isinstance(item, Words) and not item.faint]
+    texts = [item for item in picture.items if isinstance(item, TextLabel) and not item.faint]
     cells = [item for item in picture.items if isinstance(item, Cell)]
     assert len(texts) == len(cells) == 150
     assert max(range(150), key=lambda number: cells[number].level) == 7
     for cell, words in zip(cells, texts, strict=True):
         assert cell.x >= 0 and cell.x + cell.width <= picture.width and cell.y + cell.height <= picture.height
         assert cell.x < words.x < cell.x + cell.width and cell.y < words.y < cell.y + cell.height
-    ElementTree.fromstring(drawn(picture))
+    ElementTree.fromstring(render(picture))
 
 
 def test_from_right_to_left() -> None:
     picture = text_picture(passage(traced("الفيلم جميل جدا", {1: 0.9})))
     cells = [item for item in picture.items if isinstance(item, Cell)]
-    assert cells[0].x > cells[1].x > cells[2].x and cells[0].x > WIDTH / 2
+    assert cells[0].x > cells[1].x > cells[2].x and cells[0].x > TEXT_WIDTH / 2
 
 
 def test_an_answer_of_several_words_is_refused() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.look.trace import Altered, Attended, Candidate, Evidence, Side, Span, Step, Trace, read, words, write
+from regard.look.trace import Altered, Attended, Candidate, Evidence, Side, Span, Step, Trace, words
+from regard.look.trace_files import read, write
 from regard.text.boundaries import word_bounds
 from regard.text.normal import tidy
 from regard.text.vocabulary import Vocabulary

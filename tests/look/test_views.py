@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regard.look import png, views
-from regard.look.layout import Picture, Words
+from regard.look.layout import Picture, TextLabel
 from regard.look.trace import Attended, Side, Span, Trace
 from tests.look.traces import arabic, chinese, marathi
 
@@ -17,7 +17,7 @@ def test_a_picture_that_cannot_be_made_keeps_no_other_from_being_made(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def save(picture: Picture, path: Path) -> None:
-        if any(isinstance(item, Words) and item.direction == "rtl" for item in picture.items):
+        if any(isinstance(item, TextLabel) and item.direction == "rtl" for item in picture.items):
             raise ValueError("no installed font has ا (Arabic)")
         path.write_bytes(b"drawn")
 

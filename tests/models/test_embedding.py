@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import embedding
 
-from regard.models.embedding import Looked
+from regard.models.embedding import EmbeddingLookup
 
 
 @pytest.mark.parametrize("padding", [0, None])
@@ -12,7 +12,7 @@ from regard.models.embedding import Looked
 def test_as_torchs_own(padding: int | None, shape: tuple[int, ...]) -> None:
     weight = torch.randn(6, 7, dtype=torch.float64, requires_grad=True)
     tokens = torch.randint(0, 6, shape)
-    found, right = Looked.apply(weight, tokens, padding), embedding(tokens, weight, padding)
+    found, right = EmbeddingLookup.apply(weight, tokens, padding), embedding(tokens, weight, padding)
     torch.testing.assert_close(found, right)
     given = torch.randn_like(right)
     ours, theirs = (torch.autograd.grad(x, weight, given)[0] for x in (found, right))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.runtime import cuda_graph
-from regard.runtime.cuda_graph import Recorder, passing_recorder
+from regard.runtime.cuda_graph import GraphCapturer, temporary_capturer
 
 DEVICE = torch.device("cpu")
 
@@ -33,34 +33,34 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(synchronize=lambda: None))
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: next(pools))
-    monkeypatch.setattr(cuda_graph, "_HERE", SimpleNamespace())
+    monkeypatch.setattr(cuda_graph, "_THREAD", SimpleNamespace())
 
 
 def test_recordings_share_their_memory_and_no_others() -> None:
-    one, other = Recorder(DEVICE), Recorder(DEVICE)
-    with one.recording() as first:
+    one, other = GraphCapturer(DEVICE), GraphCapturer(DEVICE)
+    with one.capture() as first:
         pass
-    with one.recording() as second:
+    with one.capture() as second:
         pass
-    with other.recording() as third:
+    with other.capture() as third:
         pass
     assert first.asked == second.asked == [("begin", 0), "end"] and third.asked == [("begin", 1), "end"]  # type: ignore[attr-defined]
 
 
 def test_what_goes_wrong_ends_the_recording_and_the_next_one_works() -> None:
-    recorder = Recorder(DEVICE)
-    with pytest.raises(KeyError), recorder.recording() as graph:
+    recorder = GraphCapturer(DEVICE)
+    with pytest.raises(KeyError), recorder.capture() as graph:
         raise KeyError
     assert graph.asked == [("begin", 0), "end"]  # type: ignore[attr-defined]
-    with recorder.recording():
+    with recorder.capture():
         pass
 
 
 def test_recordings_that_come_and_go_have_one_place_whose_memory_is_kept() -> None:
-    recorder = passing_recorder(DEVICE)
-    assert passing_recorder(DEVICE) is recorder
-    with recorder.recording() as graph:
+    recorder = temporary_capturer(DEVICE)
+    assert temporary_capturer(DEVICE) is recorder
+    with recorder.capture() as graph:
         pass
-    keeper = recorder._keeper
+    keeper = recorder._pool_keeper
     assert keeper is not None and keeper.asked == graph.asked == [("begin", 0), "end"]  # type: ignore[attr-defined]
-    assert recorder.stream.priority == -1 and Recorder(DEVICE).stream.priority == 0  # type: ignore[attr-defined]
+    assert recorder.stream.priority == -1 and GraphCapturer(DEVICE).stream.priority == 0  # type: ignore[attr-defined]

@@ -6,13 +6,13 @@ from torch import Tensor
 
 from regard import Full, Window, attention, per_head
 from regard.runtime import device_cache as module
-from regard.runtime.device_cache import kept
+from regard.runtime.device_cache import device_cache
 
 
-def counted() -> tuple[list[int], "module.Kept[[int], Tensor]"]:
+def counted() -> tuple[list[int], "module.DeviceCache[[int], Tensor]"]:
     made: list[int] = []
 
-    @kept(most=2)
+    @device_cache(maxsize=2)
     def numbers(count: int) -> Tensor:
         """So many."""
         made.append(count)
@@ -27,7 +27,7 @@ def test_it_is_made_once_and_dropped_when_others_were_asked_for_since() -> None:
     assert numbers(3) is numbers(3) and made == [3]
     numbers(4), numbers(5), numbers(3)
     assert made == [3, 4, 5, 3]
-    numbers.forget()
+    numbers.clear()
     numbers(3)
     assert made == [3, 4, 5, 3, 3]
 
@@ -35,9 +35,9 @@ def test_it_is_made_once_and_dropped_when_others_were_asked_for_since() -> None:
 def test_what_was_recorded_is_never_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     made, numbers = counted()
     found = numbers(3)
-    monkeypatch.setattr(module, "records", lambda: True)
+    monkeypatch.setattr(module, "is_capturing", lambda: True)
     assert numbers(3) is found
-    monkeypatch.setattr(module, "records", lambda: False)
+    monkeypatch.setattr(module, "is_capturing", lambda: False)
     numbers(4), numbers(5), numbers(6)
     assert numbers(3) is found and made == [3, 4, 5, 6]
 
@@ -52,4 +52,4 @@ def test_made_in_inference_mode_it_serves_autograd() -> None:
 
 
 def test_no_gpu_records_here() -> None:
-    assert not module.records()
+    assert not module.is_capturing()

@@ -133,7 +133,7 @@ def test_a_file_in_a_folder_that_takes_no_new_ones_is_written(tmp_path: Path, mo
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("regard.runtime.files._create_beside", refuse)
+    monkeypatch.setattr("regard.runtime.files._create_temporary", refuse)
     monkeypatch.setattr(os, "replace", refuse)
     write_file(tmp_path / "a", "new")
     assert (tmp_path / "a").read_text() == "new"

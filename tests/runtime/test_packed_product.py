@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.runtime.packed_product import Product
+from regard.runtime.packed_product import PackedProduct
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
@@ -14,7 +14,7 @@ from regard.runtime.packed_product import Product
 def test_as_torchs_own(precision: torch.dtype, relu: bool, biased: bool, rows: tuple[int, ...]) -> None:
     layer, x = nn.Linear(24, 40, bias=biased), torch.randn(*rows, 24)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision is torch.bfloat16):
-        product = Product.of(layer, relu)
+        product = PackedProduct.of(layer, relu)
         expected = torch.relu(layer(x)) if relu else layer(x)
     with torch.no_grad():
         found = product(x)
@@ -25,11 +25,11 @@ def test_as_torchs_own(precision: torch.dtype, relu: bool, biased: bool, rows: t
 
 def test_gradients_flow_where_they_are_asked_for() -> None:
     layer, x = nn.Linear(3, 4), torch.randn(5, 3)
-    Product.of(layer)(x).sum().backward()
+    PackedProduct.of(layer)(x).sum().backward()
     torch.testing.assert_close(layer.weight.grad, x.sum(0).expand(4, 3))
 
 
 def test_other_numbers_are_left_to_torch() -> None:
     layer, x = nn.Linear(3, 4, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     with torch.no_grad():
-        torch.testing.assert_close(Product.of(layer)(x), layer(x))
+        torch.testing.assert_close(PackedProduct.of(layer)(x), layer(x))

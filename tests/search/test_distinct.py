@@ -9,7 +9,7 @@ import torch
 
 from regard.search import graph_replay
 from regard.search.beam import beam
-from regard.search.distinct import DRAWS, Wording, distinct, n_best, samples
+from regard.search.distinct import MAX_DRAWS, Wording, distinct, n_best, samples
 from regard.search.hypothesis import Hypothesis, LengthLimit
 from regard.search.stepwise import sample
 from regard.text.vocabulary import END
@@ -151,4 +151,4 @@ def test_sampling_what_has_one_text_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(type(model), "step", counted)
     found = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 3)
-    assert [texts(some) for some in found] == [[""], [""]] and drawn == 3 * DRAWS
+    assert [texts(some) for some in found] == [[""], [""]] and drawn == 3 * MAX_DRAWS

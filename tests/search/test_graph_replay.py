@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.models.transformer.layers import Looking
+from regard.models.transformer.layers import AttentionOptions
 from regard.models.transformer.model import Transformer, TransformerOptions
 from regard.search import beam as beams
 from regard.search import graph_replay
@@ -63,9 +63,11 @@ MODELS = {
     "transformer": transformer,
     "learned": lambda: transformer(positions="learned", longest=6),
     "none": lambda: transformer(positions="none", norm="post"),
-    "cosine": lambda: transformer(decoder=Looking("cosine"), cross=Looking("cosine")),
-    "additive": lambda: transformer(decoder=Looking("additive"), cross=Looking("general")),
-    "few keys": lambda: transformer(decoder=Looking(kv_heads=1), cross=Looking(normalizer="sparsemax")),
+    "cosine": lambda: transformer(decoder=AttentionOptions("cosine"), cross=AttentionOptions("cosine")),
+    "additive": lambda: transformer(decoder=AttentionOptions("additive"), cross=AttentionOptions("general")),
+    "few keys": lambda: transformer(
+        decoder=AttentionOptions(kv_heads=1), cross=AttentionOptions(normalizer="sparsemax")
+    ),
 }
 
 
@@ -98,8 +100,8 @@ def test_greedy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"positions": "alibi"}, 3),
         ({"positions": "rotary"}, 3),
-        ({"decoder": Looking(pattern="window(2)")}, 3),
-        ({"cross": Looking(pattern="window(2)")}, 3),
+        ({"decoder": AttentionOptions(pattern="window(2)")}, 3),
+        ({"cross": AttentionOptions(pattern="window(2)")}, 3),
         ({}, 17),
     ],
 )

@@ -208,6 +208,13 @@ def test_a_folder_that_could_not_be_made_leaves_nothing_behind(
     assert sorted(str(file) for file in tmp_path.rglob("*")) == before
 
 
+def test_a_link_that_leads_to_itself_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ValueError, match="loop: expected a file or folder, got a symbolic link that leads back"):
+        regard.train(toy.PAIRS, tmp_path / "loop", device="cpu")
+    assert [file.name for file in tmp_path.iterdir()] == ["loop"]
+
+
 def test_overwrite_begins_anew(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "m"
     small(out, seed=5, settings={"training.epochs": 1})
@@ -324,9 +331,10 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(
     else:
         small(tmp_path / "m", settings=settings, screen=screen)
         usable(tmp_path / "m")
-    assert "diverged: the loss is no number any more; try a lower training.learning_rate" in screen.text
+    assert "diverged: the loss became NaN; try a lower training.learning_rate" in screen.text
     ends = [entry for entry in toy.log(tmp_path / "m") if entry["kind"] == "end"]
-    assert len(ends) == 1 and ends[0]["why"].startswith("diverged") and ends[0]["update"] <= since + loops.CHECKED
+    assert len(ends) == 1 and ends[0]["why"].startswith("diverged")
+    assert ends[0]["update"] <= since + loops.CHECK_INTERVAL
     assert ends[0]["best_update"] < since
 
 

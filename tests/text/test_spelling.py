@@ -1,13 +1,13 @@
 """Words by their letters."""
 
-from regard.text.spelling import BEGINS, ENDS, Spelling, runs
+from regard.text.spelling import BEGINS, ENDS, Spelling, character_ngrams
 
 
 def test_runs_of_a_word() -> None:
     marked = f"{BEGINS}film{ENDS}"
     expected = {marked[a:b] for a in range(6) for b in range(a + 3, min(a + 5, 6) + 1)}
-    assert runs("film") == expected and len(expected) == 9
-    assert runs("") == set() and runs("a") == {f"{BEGINS}a{ENDS}"}
+    assert character_ngrams("film") == expected and len(expected) == 9
+    assert character_ngrams("") == set() and character_ngrams("a") == {f"{BEGINS}a{ENDS}"}
 
 
 def test_only_what_two_words_share_has_a_number() -> None:

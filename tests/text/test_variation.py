@@ -121,7 +121,7 @@ def test_many_at_once_are_those_one_by_one(calls: list[list[tuple[str, int]]]) -
     for call in calls:
         chunks = [chunk for text, _ in call for chunk in subwords().chunks(text)]
         numbers = np.array([number for text, number in call for _ in subwords().chunks(text)], np.int64)
-        tokens, counts = segmentations.tokens(segmentations.known(chunks), numbers)
+        tokens, counts = segmentations.tokens(segmentations.chunk_ids(chunks), numbers)
         right = [segmentations(chunk, number) for chunk, number in zip(chunks, numbers.tolist(), strict=True)]
         assert tokens.tolist() == [token for row in right for token in row]
         assert counts.tolist() == [len(row) for row in right]

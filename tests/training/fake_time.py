@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config.recipe import read_recipe
+from regard.config.recipe_text import read_recipe
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
 from regard.training.task import MakeBatch, Validation
@@ -86,7 +86,7 @@ class Task:
 
         return [make] * round(100 / batch)
 
-    def recorded(self, device: torch.device) -> bool:
+    def can_capture(self, device: torch.device) -> bool:
         return False
 
     def loss(self, batch: Batch, progress: Any) -> tuple[Tensor, Tensor]:

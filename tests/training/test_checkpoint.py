@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.training import checkpoint
 from regard.training.checkpoint import FILE, Progress
-from regard.training.plan import Plan
+from regard.training.plan import Schedule
 
 
 class Tied(nn.Module):
@@ -42,7 +42,7 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 
 def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
-    plan = Plan(100, (50, 100), 7)
+    plan = Schedule(100, (50, 100), 7)
     progress = Progress(
         update=3,
         epoch=1,

@@ -16,12 +16,12 @@ import torch
 from regard.core import plan, request
 from regard.models.documents import classifier
 from regard.models.recurrent import encoder
-from regard.tasks.classification.task import Classifying
+from regard.tasks.classification.task import ClassificationTask
 from regard.text.batches import Batch
 from regard.text.documents import IGNORED, DocumentBatch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
-from regard.training.graph_capture import _Recording, tensors
+from regard.training.graph_capture import _UpdateGraph, tensors
 from tests.tasks.classification.test_task import task
 
 ELSEWHERE, CPU, CUDA = torch.device("meta"), torch.device("cpu"), torch.device("cuda")
@@ -41,7 +41,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.usefixtures("elsewhere")
 def test_an_update_stays_on_its_device(states: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Classifying, "recorded", lambda *_: few)
+    monkeypatch.setattr(ClassificationTask, "can_capture", lambda *_: few)
     given = task(model__states=states, training__balance=1.0)
     given.model.to(ELSEWHERE)
     for make in given.epoch(0)[:2]:
@@ -102,10 +102,10 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (classifier, encoder):
         monkeypatch.setattr(module, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
     for states in (*KINDS, "rnn"):
-        assert task(model__states=states).recorded(CUDA) and not task(model__states=states).recorded(CPU)
-    assert not task(model__hierarchical=True).recorded(CUDA)
-    assert not task(model__states="rnn + embeddings", model__layers=2).recorded(CUDA)
-    assert not task(model__states="attention", encoder__pattern="window(2)").recorded(CUDA)
+        assert task(model__states=states).can_capture(CUDA) and not task(model__states=states).can_capture(CPU)
+    assert not task(model__hierarchical=True).can_capture(CUDA)
+    assert not task(model__states="rnn + embeddings", model__layers=2).can_capture(CUDA)
+    assert not task(model__states="attention", encoder__pattern="window(2)").can_capture(CUDA)
 
 
 def test_a_recording_is_given_all_that_differs() -> None:
@@ -120,7 +120,7 @@ def test_a_recording_is_given_all_that_differs() -> None:
     kept, other = replace(kept, ratios=None), replace(other, ratios=None)
     replayed = []
     graph = SimpleNamespace(replay=lambda: replayed.append(1))
-    _Recording(graph, kept, torch.zeros(())).play(other)  # type: ignore[arg-type]
+    _UpdateGraph(graph, kept, torch.zeros(())).replay(other)  # type: ignore[arg-type]
     assert replayed == [1]
     for name, part in tensors(kept).items():
         assert torch.equal(part, tensors(other)[name])

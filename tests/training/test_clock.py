@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.training.clock import ENOUGH, Clock, fitted_batch
+from regard.training.clock import MIN_UPDATES, Clock, fitted_batch
 from tests.training.fake_time import Time
 
 
@@ -24,9 +24,9 @@ def test_the_pace_is_that_of_updates_alone(passing: Time) -> None:
     for update in range(1, 11):
         passing.passes(0.5)
         clock.tick(update)
-        with clock.beside():
+        with clock.paused():
             passing.passes(3.0)
-            with clock.beside():
+            with clock.paused():
                 passing.passes(1.0)
     assert clock.pace == pytest.approx(0.5) and clock.measured == 9
     assert clock.seconds == pytest.approx(45) and clock.left == pytest.approx(55)
@@ -38,7 +38,7 @@ def test_the_pace_is_that_of_late(passing: Time) -> None:
         passing.passes(0.1 if update <= 100 else 0.4)
         clock.tick(update)
     assert clock.pace == pytest.approx(0.4)
-    clock.forget()
+    clock.clear()
     assert clock.measured == 0
 
 
@@ -72,5 +72,5 @@ def test_a_fitted_batch_lets_enough_updates_fit(batch: float, smallest: float, f
     assert smallest <= found <= 1
     cost = {size: fixed + (1 - fixed) * size for size in (batch, found)}
     now = fits * cost[batch] / cost[found]
-    assert found == smallest or found < batch or now >= 0.35 * ENOUGH
-    assert found <= batch or fits >= ENOUGH or fits * batch >= ENOUGH
+    assert found == smallest or found < batch or now >= 0.35 * MIN_UPDATES
+    assert found <= batch or fits >= MIN_UPDATES or fits * batch >= MIN_UPDATES

@@ -16,9 +16,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.config.recipe import Recipe, read_recipe
+from regard.config.recipe import Recipe
+from regard.config.recipe_text import read_recipe
 from regard.metrics.translation import group, score
-from regard.tasks.translation.task import Translating
+from regard.tasks.translation.task import TranslationTask
 from regard.tasks.translation.validation import translate_all
 from regard.text.batches import Batch, arrange
 from regard.text.pairs import read_pairs
@@ -97,7 +98,7 @@ def one_update_and_a_translation(paths: list[Path], recipe: Recipe, seed: int) -
     corpus = read_pairs(paths)
     assert len(corpus.pairs) + sum(map(len, corpus.skipped.values())) == corpus.lines
     train, dev = split(corpus.pairs)
-    setup = Translating.of(train, dev, recipe, seed)
+    setup = TranslationTask.of(train, dev, recipe, seed)
     for vocabulary, texts in (
         (setup.vocabularies.source, [pair.source for pair in corpus.pairs]),
         (setup.vocabularies.target, [pair.target for pair in corpus.pairs]),

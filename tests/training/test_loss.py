@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
-from regard.training.loss import ROWS, smoothed_loss
+from regard.training.loss import CPU_ROWS, smoothed_loss
 
 
 def drawn(rows: int, size: int = 23, features: int = 7, dtype: torch.dtype = torch.float64) -> list[Tensor]:
@@ -31,7 +31,7 @@ def both(
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-@pytest.mark.parametrize("rows", [1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 5])
+@pytest.mark.parametrize("rows", [1, CPU_ROWS - 1, CPU_ROWS, CPU_ROWS + 1, 3 * CPU_ROWS + 5])
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_value_rows_and_gradients_are_those_of_cross_entropy(smoothing: float, rows: int, with_bias: bool) -> None:
     tensors = drawn(rows)
@@ -46,8 +46,8 @@ def test_value_rows_and_gradients_are_those_of_cross_entropy(smoothing: float, r
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("padding", [0, 3])
 def test_padding_counts_nothing(smoothing: float, padding: int) -> None:
-    tensors = drawn(2 * ROWS + 5)
-    expected = torch.randint(0, 5, (2 * ROWS + 5,))
+    tensors = drawn(2 * CPU_ROWS + 5)
+    expected = torch.randint(0, 5, (2 * CPU_ROWS + 5,))
     ours, each = smoothed_loss(*tensors, expected, smoothing, padding)
     found = torch.autograd.grad(ours, tensors)
     logits = linear(*tensors)
@@ -68,8 +68,8 @@ def test_nothing_but_padding() -> None:
 
 @pytest.mark.parametrize("upstream", [0.0, -2.5, 1e-3, 4.0])
 def test_an_upstream_gradient_scales_every_gradient(upstream: float) -> None:
-    expected = torch.randint(0, 23, (ROWS + 3,))
-    (_, _, found), (_, _, right) = both(drawn(ROWS + 3), expected, 0.1, upstream=upstream)
+    expected = torch.randint(0, 23, (CPU_ROWS + 3,))
+    (_, _, found), (_, _, right) = both(drawn(CPU_ROWS + 3), expected, 0.1, upstream=upstream)
     for mine, theirs in zip(found, right, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
 
@@ -93,7 +93,7 @@ def test_large_logits_overflow_nothing() -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_under_autocast_it_is_as_near_as_bfloat16_is(smoothing: float) -> None:
     """The oracle is cross-entropy over the bfloat16 product, in float32: what autocast computes."""
-    output, weight, bias = drawn(2 * ROWS + 7, size=101, features=32, dtype=torch.float32)
+    output, weight, bias = drawn(2 * CPU_ROWS + 7, size=101, features=32, dtype=torch.float32)
     output = (output / 4).detach().requires_grad_()
     expected = torch.randint(0, 101, (len(output),))
     with torch.autocast("cpu", torch.bfloat16):

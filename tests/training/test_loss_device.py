@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.training.loss_device import rows
+from regard.training.loss_device import row_losses_
 
 
 @pytest.mark.parametrize("with_bias", [True, False])
@@ -18,10 +18,10 @@ def test_losses_and_gradient_are_those_of_cross_entropy(with_bias: bool, smoothi
     right = cross_entropy(exact + bias if with_bias else exact, expected, label_smoothing=smoothing, reduction="none")
     weighed = right if counts is None else right * counts
     (gradient,) = torch.autograd.grad(weighed.mean(), exact)
-    losses = rows(logits, bias if with_bias else None, expected, smoothing, counts)
+    losses = row_losses_(logits, bias if with_bias else None, expected, smoothing, counts)
     torch.testing.assert_close(losses.double(), right.detach(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(logits.double(), gradient, atol=1e-6, rtol=1e-5)
 
 
 def test_nothing() -> None:
-    assert rows(torch.zeros(0, 4), None, torch.zeros(0, dtype=torch.int64), 0.1, None).shape == (0,)
+    assert row_losses_(torch.zeros(0, 4), None, torch.zeros(0, dtype=torch.int64), 0.1, None).shape == (0,)

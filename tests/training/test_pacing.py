@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.training.clock import ENOUGH
+from regard.training.clock import MIN_UPDATES
 from tests.training import toy
 from tests.training.fake_time import Costs, Task, Time, run
 
@@ -49,7 +49,7 @@ def test_batches_are_made_smaller_until_enough_updates_fit(
     loop = run(task, 200.0, tmp_path, monkeypatch)
     assert task.sizes[-1] == size == loop.progress.planned.batch  # type: ignore[union-attr]
     assert task.sizes[0] == 0.1, "the first updates are quick"
-    assert loop.progress.update > 0.75 * ENOUGH or size == 0.1
+    assert loop.progress.update > 0.75 * MIN_UPDATES or size == 0.1
     changes = sum(one != other for one, other in zip(task.sizes, task.sizes[1:], strict=False))
     assert changes <= 3 and len(set(task.sizes[len(task.sizes) // 2 :])) == 1
 

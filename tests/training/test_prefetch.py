@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from regard.training.prefetch import COLLECTED, SWITCH, side_by_side
+from regard.training.prefetch import GC_THRESHOLDS, SWITCH_INTERVAL, prefetching
 
 
 def now() -> tuple[float, tuple[int, int, int], int]:
@@ -15,12 +15,12 @@ def now() -> tuple[float, tuple[int, int, int], int]:
 
 def test_on_a_gpu_it_is_as_before_afterwards() -> None:
     before = now()
-    with side_by_side(torch.device("cuda")):
-        assert now()[:2] == (pytest.approx(SWITCH), COLLECTED) and now()[2] > before[2]
+    with prefetching(torch.device("cuda")):
+        assert now()[:2] == (pytest.approx(SWITCH_INTERVAL), GC_THRESHOLDS) and now()[2] > before[2]
     assert now() == before
 
 
 def test_on_a_cpu_nothing_changes() -> None:
     before = now()
-    with side_by_side(torch.device("cpu")):
+    with prefetching(torch.device("cpu")):
         assert now() == before

@@ -29,7 +29,7 @@ DRAWS: dict[str, Any] = {"training.epochs": 4, "training.average": 0.9, "trainin
 @pytest.fixture(autouse=True, scope="module")
 def every_update_is_told() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reports, "LOGGED", 1)
+        patch.setattr(reports, "LOG_INTERVAL", 1)
         yield
 
 

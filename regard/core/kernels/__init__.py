@@ -1,1 +1,1 @@
-"""Kernels: each takes a request or says why not. `reference` (one folder up) is what they must equal."""
+"""Kernels: each computes a request or returns the reason why not. All must equal `reference` (one folder up)."""

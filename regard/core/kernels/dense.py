@@ -1,8 +1,8 @@
-"""torch's scaled_dot_product_attention, for what it can express: bilinear scores, softmax, (nearly) everything visible.
+"""torch's scaled_dot_product_attention, for what it can express: bilinear scores, softmax, (nearly) no sparsity.
 
-Three things it does not do by itself: its `is_causal` is aligned to the top left, which is ours at position 0 only; a
-row with nothing to look at may come out as NaN; masked padding may hold NaN (the request has zeroed that already).
-Where there are only a few pairs, the weights are formed instead (formed.py), which takes less time.
+Three things need care: its `is_causal` is aligned to the top left, which equals ours only at position 0; a row in which
+every key is masked may come out as NaN; masked padding may contain NaN (the request has zeroed that already). For very
+few pairs the weights are computed explicitly instead (small_dense.py), which takes less time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import differentiable_twice
-from regard.core.kernels.cpu.small_dense import few, formed
+from regard.core.kernels.cpu.small_dense import attend_small, is_small
 from regard.core.kernels.gpu.kernels import FusedDot, rounds_float32
 from regard.core.kernels.sdpa import sdpa
 from regard.core.local import LocalPredictive
@@ -21,11 +21,13 @@ from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import Bilinear
 
-_SMALL = 1 << 14  # pairs: below this a dense mask costs less than the tiles' bookkeeping
+_SMALL = 1 << 14  # pairs (T · S): below this a dense mask costs less than the tiles' bookkeeping
 _LARGE = 1 << 18  # pairs: from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)
 
 
 class Dense:
+    """torch's own attention."""
+
     name = "dense"
 
     def refuse(self, request: Request) -> str | None:
@@ -52,8 +54,8 @@ class Dense:
         return None
 
     def run(self, request: Request) -> Result:
-        if few(request):
-            return formed(request)
+        if is_small(request):
+            return attend_small(request)
         terms = request.terms
         assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
         temperature = request.normalizer.temperature
@@ -62,15 +64,15 @@ class Dense:
         empty = None
         if mask is not None:
             empty = ~mask.any(-1, keepdim=True)  # [..., T, 1]
-            mask = mask | empty  # such rows look at everything, and their context is set to 0 below
+            mask = mask | empty  # such rows attend to everything, and their context is set to 0 below
         if request.bias is not None:
             bias = (request.bias / temperature).to(terms.query.dtype)
             mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
             hidden = (mask == -torch.inf).all(-1, keepdim=True)
             mask = mask.masked_fill(hidden, 0)
             empty = hidden if empty is None else empty | hidden
-        query, key, value = (_four(x, request.leading) for x in (terms.query, terms.key, request.value))
-        mask = None if mask is None else _four(mask, request.leading)
+        query, key, value = (_to_four_dims(x, request.leading) for x in (terms.query, terms.key, request.value))
+        mask = None if mask is None else _to_four_dims(mask, request.leading)
         scale = terms.scale / temperature
         context = sdpa(query, key, value, mask, causal=causal, scale=scale)
         if context.requires_grad and not torch.compiler.is_compiling():
@@ -84,8 +86,8 @@ class Dense:
         return request.pattern == Causal() and request.position == 0 and not masked
 
 
-def _four(x: Tensor, leading: torch.Size) -> Tensor:
-    """[..., N, D] → [B, heads, N, D]: torch's fast kernel wants exactly two leading dims."""
+def _to_four_dims(x: Tensor, leading: torch.Size) -> Tensor:
+    """Reshape [..., N, D] to [B, heads, N, D]: torch's fast kernel takes exactly two leading dims."""
     if len(leading) == 2 and x.dim() == 4:
         return x.expand(*leading, -1, -1) if x.shape[-1] != 1 else x
     x = x.expand(*leading, *x.shape[-2:])

@@ -13,11 +13,11 @@ from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
 from regard.core.scores import AdditiveTerms, Bilinear, GivenTerms
-from regard.runtime.device_cache import kept
+from regard.runtime.device_cache import device_cache
 
 
 class Heads:
-    """Runs a request for each group of heads by `run`, which plans it."""
+    """Split a request into groups of heads with the same pattern; `run` plans and computes each group."""
 
     name = "heads"
 
@@ -37,9 +37,9 @@ class Heads:
 
 
 def join(results: list[Result], heads: list[list[int]]) -> Result:
-    """The results of groups of heads side by side, in the order of the heads. Weights are not joined."""
-    found = [head for group in heads for head in group]
-    order = _numbers(tuple(np.argsort(found).tolist()), results[0].context.device)
+    """Join the results of groups of heads, in the order of the heads. Weights are not joined."""
+    joined = [head for group in heads for head in group]
+    order = _head_index(tuple(np.argsort(joined).tolist()), results[0].context.device)
     tops = [result.top for result in results if result.top is not None]
     context = _join([result.context for result in results], order, 2)
     assert context is not None
@@ -60,59 +60,59 @@ def _join_tops(tops: list[Top], order: Tensor) -> Top:
 
 
 def by_pattern(request: Request) -> list[tuple[list[int], Request]]:
-    """(heads, the request for these heads alone) for each distinct pattern."""
+    """Return (heads, the request for these heads alone) for each distinct pattern."""
     assert isinstance(request.pattern, PerHead)
     heads: dict[Pattern, list[int]] = {}
     for number, pattern in enumerate(request.pattern.patterns):
         heads.setdefault(pattern, []).append(number)
-    return [(numbers, _of_heads(request, numbers, pattern)) for pattern, numbers in heads.items()]
+    return [(numbers, _select_heads(request, numbers, pattern)) for pattern, numbers in heads.items()]
 
 
-def _of_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
-    index = _numbers(tuple(heads), request.query.device)
+def _select_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
+    index = _head_index(tuple(heads), request.query.device)
     terms = request.terms
     assert terms is not None
-    count = len(request.rows.shape)
+    dims = len(request.rows.shape)
 
     def select(x: Tensor | None, trailing: int) -> Tensor | None:
-        """The heads' share of something whose last `trailing` dims follow the head's; broadcast heads stay so."""
+        """Select the heads of a tensor with `trailing` dims after that of the heads; a broadcast dim stays as it is."""
         if x is None or x.dim() <= trailing or x.shape[-1 - trailing] == 1:
             return x
         return x.index_select(x.dim() - 1 - trailing, index)
 
     query, key, value = select(terms.query, 2), select(terms.key, 2), select(request.value, 2)
     assert query is not None and key is not None and value is not None
-    chosen: Bilinear | AdditiveTerms
+    head_terms: Bilinear | AdditiveTerms
     if isinstance(terms, Bilinear):
-        chosen = Bilinear(query, key, terms.scale)
+        head_terms = Bilinear(query, key, terms.scale)
     else:
         vector = select(terms.vector, 1)
         assert vector is not None
-        chosen = AdditiveTerms(query, key, vector)
+        head_terms = AdditiveTerms(query, key, vector)
     return replace(
         request,
         query=query,
         key=key,
         value=value,
-        score=GivenTerms(chosen, request.score.title),
+        score=GivenTerms(head_terms, request.score.title),
         pattern=pattern,
         bias=select(request.bias, 2),
         visible=select(request.visible, 1),
         allowed=select(request.allowed, 2),
         lengths=select(request.lengths, 0),
-        rows=request.rows.index_select(count - 1, index),
+        rows=request.rows.index_select(dims - 1, index),
     )
 
 
 def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor | None:
-    """Put the heads' results side by side, in the order of the heads; None if a piece is missing."""
+    """Concatenate the results of all groups, in the order of the heads; None if one is missing."""
     if any(piece is None for piece in pieces):
         return None
     joined = torch.cat([piece for piece in pieces if piece is not None], dim=-1 - trailing)
     return joined.index_select(joined.dim() - 1 - trailing, order)
 
 
-@kept(most=256)
-def _numbers(heads: tuple[int, ...], device: torch.device) -> Tensor:
-    """Made once: to send them, Python would wait for a GPU."""
+@device_cache(maxsize=256)
+def _head_index(heads: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return the index of heads on the device, cached because copying it to a GPU makes Python wait."""
     return torch.tensor(heads, device=device)

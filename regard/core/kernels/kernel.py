@@ -1,4 +1,4 @@
-"""What a kernel is: something that takes a request, or says why not."""
+"""The interface of kernels: a kernel computes a request, or returns the reason why not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Kernel(Protocol):
     name: str
 
     def refuse(self, request: Request) -> str | None:
-        """Why this kernel cannot or should not compute the request; None if it takes it."""
+        """Return why this kernel cannot or should not compute the request; None if it can."""
 
     def run(self, request: Request) -> Result:
-        """The context, and what fell out beside it (lse, or for Hard what was chosen)."""
+        """Return the context, with by-products: the lse, or for Hard the chosen keys."""

@@ -1,13 +1,13 @@
-"""Text classification: a learned query looks over the states of a text and says what matters (Yang et al. 2016).
+"""Text classification: a learned query attends to the states of a text (Yang et al. 2016).
 
     x_1 … x_S = words,   h = states(x),   a = softmax(score(u, h)),   c = Σ_j a_j h_j
     p(label) = softmax((W c + b) / T)
 
-The states are the words themselves or what a convolution, an RNN or self-attention makes of them: document_states.py.
-With several queries c is all that they found, side by side. T is 1 unless probabilities are asked for as calibrated.
+The states are the embeddings themselves or the outputs of a convolution, an RNN or self-attention: states.py. With
+several queries, c is the concatenation of their contexts. T is 1 unless calibrated probabilities are requested.
 
-Little data is judged better by several: each judge has words, states and queries of its own and learns by its own loss;
-what they say together is the mean of their logits.
+A classifier is an ensemble, which is better on little data: each member ("judge") has embeddings, states and queries of
+its own and is trained by its own loss; the ensemble's logits are the mean of theirs.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from typing import Literal, NamedTuple, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from regard.core.checks import choices, share, whole_number
+from regard.core.checks import choices, fraction, whole_number
 from regard.core.kernels.gpu.kernels import without_kernels
 from regard.models.documents.counts import Counts
-from regard.models.documents.levels import Flat, Hierarchical
+from regard.models.documents.levels import FlatLevel, Hierarchical
 from regard.models.documents.states import Kind, States
-from regard.models.documents.words import Words
+from regard.models.documents.words import WordEmbedding
 from regard.models.dropout import Dropout
-from regard.models.transformer.layers import Looking, Shape
+from regard.models.transformer.layers import AttentionOptions, Shape
 from regard.text.documents import DocumentBatch
 
-COUNTED = 8.0
-"""how much the counts of a label speak for it before anything is learned"""
+INITIAL_COUNT_WEIGHT = 8.0
+"""the initial weight of a label's count ratios in its logit"""
 
 
 @dataclass(frozen=True)
 class ClassifierOptions:
-    """What can be chosen."""
+    """The options of a text classifier."""
 
     kind: Literal["classifier"] = "classifier"
     states: str = "embeddings + convolution + counts"
-    """what a query looks at: embeddings, convolution, rnn, attention, counts; joined by + they are several judges"""
+    """what a query attends to: embeddings, convolution, rnn, attention or counts; an ensemble: several, joined by +"""
     hierarchical: bool = False
-    """words to sentences, sentences to the text"""
+    """pool words to sentences, then sentences to the text"""
     width: int = 64
     """features of a word"""
     spelling: bool = True
-    """words also by their letters"""
+    """also embed words by their letters"""
     neighbours: int = 32768
-    """places for pairs of words side by side; 0: none"""
+    """hash buckets for pairs of neighbouring words; 0: none"""
     positions: int = 24
-    """so many first words are told apart by where they stand; 0: none"""
+    """the number of positions, from the first word on, that have a vector of their own; 0: none"""
     hidden: int = 64
     """features of a convolution, and of each direction of an RNN"""
     layers: int = 1
     """of an RNN or of self-attention"""
     heads: int = 4
     feedforward: int = 128
-    encoder: Looking = field(default_factory=Looking)
-    """how self-attention looks: a text of thousands of words wants a pattern, as `window(64) | global(0)`"""
+    encoder: AttentionOptions = field(default_factory=AttentionOptions)
+    """self-attention; texts of thousands of words need a sparse pattern, such as `window(64) | global(0)`"""
     queries: int = 1
     attention: int = 32
     """hidden features of the additive score"""
     dropout: float = 0.5
     """of words and states"""
     output_dropout: float = 0.3
-    """of what the queries found"""
+    """of the contexts of the queries"""
     left_out: float = 0.1
-    """the share of words that are not looked at in training, and of each of their representations"""
+    """the fraction of words that are masked in training, and of each of their representations that is left out"""
 
     def __post_init__(self) -> None:
         for name in ("width", "hidden", "layers", "queries", "attention"):
@@ -73,106 +73,113 @@ class ClassifierOptions:
         for name in ("neighbours", "positions"):
             whole_number("model", name, getattr(self, name))
         for name in ("output_dropout", "left_out"):
-            share(f"model.{name}", getattr(self, name))
+            fraction(f"model.{name}", getattr(self, name))
         choices("model", self)
         assert self.judges and self.shape  # which check the rest
 
     @property
     def judges(self) -> list[Kind]:
-        """What each looks at."""
-        found = [each.strip() for each in self.states.split("+")]
-        for each in found:
-            if each not in get_args(Kind):
-                raise ValueError(f"model: states: expected {', '.join(get_args(Kind))}, joined by +; got {each!r}")
-        return cast(list[Kind], found)
+        """The kind of states of each member of the ensemble."""
+        kinds = [kind.strip() for kind in self.states.split("+")]
+        for kind in kinds:
+            if kind not in get_args(Kind):
+                raise ValueError(f"model: states: expected {', '.join(get_args(Kind))}, joined by +; got {kind!r}")
+        return cast(list[Kind], kinds)
 
     @property
     def shape(self) -> Shape:
-        """Of the blocks of self-attention."""
+        """The sizes and options of the blocks of self-attention."""
         return Shape(self.width, self.heads, self.feedforward, rotary=True, dropout=self.dropout)
 
 
-class Classified(NamedTuple):
+class TextClassifierOutput(NamedTuple):
+    """The output of a text classifier: B texts, C labels, J members of the ensemble, Q queries each, S words."""
+
     logits: Tensor
     """[B, C]"""
     each: Tensor
-    """of each judge, [J, B, C]"""
+    """the logits of each member of the ensemble, [J, B, C]"""
     weights: Tensor | None
-    """of the queries of all judges over the words, [B, J · Q, S], if asked for"""
+    """the weights of all queries over the words, [B, J · Q, S], if requested"""
 
 
 class TextClassifier(nn.Module):
+    """An ensemble of classifiers; its logits are the mean of theirs."""
+
     def __init__(self, options: ClassifierOptions, vocabulary: int, runs: int, labels: int) -> None:
-        """`vocabulary` words, `runs` of letters, `labels` to choose from."""
+        """`vocabulary`, `runs` and `labels` are the numbers of words, of letter n-grams and of labels."""
         super().__init__()
         self.options = options
         self.counts = Counts(vocabulary, labels) if "counts" in options.judges else None
         self.judges = nn.ModuleList(Judge(options, kind, vocabulary, runs, labels) for kind in options.judges)
 
-    def forward(self, batch: DocumentBatch, weights: bool = False) -> Classified:
+    def forward(self, batch: DocumentBatch, weights: bool = False) -> TextClassifierOutput:
         ratios = None if self.counts is None else self.counts(batch)
-        found = [judge(batch, ratios, weights) for judge in self.judges]
-        each = torch.stack([logits for logits, _ in found])
-        seen = torch.cat([looked for _, looked in found], 1) if weights else None
-        return Classified(each.mean(0), each, seen)
+        outputs = [judge(batch, ratios, weights) for judge in self.judges]
+        each = torch.stack([logits for logits, _ in outputs])
+        attention = torch.cat([query_weights for _, query_weights in outputs], 1) if weights else None
+        return TextClassifierOutput(each.mean(0), each, attention)
 
-    def recordable(self, device: torch.device) -> bool:
-        """Does a loss on the device depend on what lies there alone, never asked for by the host? Sentences would have
-        to be counted there."""
+    def can_capture(self, device: torch.device) -> bool:
+        """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? Hierarchical pooling
+        does: it counts the sentences."""
         if self.options.hierarchical or without_kernels(device) is not None:
             return False
-        return all(judge.level.states.recordable(device) for judge in self.judges)  # type: ignore[operator, union-attr]
+        return all(judge.level.states.can_capture(device) for judge in self.judges)  # type: ignore[operator, union-attr]
 
     def attentions(self, batch: DocumentBatch) -> Tensor | None:
-        """How the words look at one another, [B, layers of all judges, heads, S, S]; None if none lets them."""
-        found = [layer for judge in self.judges for layer in judge.attentions(batch)]  # type: ignore[operator]
-        return torch.stack(found, 1) if found else None
+        """Return the self-attention weights [B, layers of all judges, heads, S, S]; None without self-attention."""
+        layers = [layer for judge in self.judges for layer in judge.attentions(batch)]  # type: ignore[operator]
+        return torch.stack(layers, 1) if layers else None
 
 
 class Judge(nn.Module):
-    """batch, ratios [B, S, 2C] → logits [B, C], and what was looked at [B, Q, S] if asked for"""
+    """A member of the ensemble: maps a batch and count ratios [B, S, 2C] to logits [B, C] and weights [B, Q, S]."""
 
     def __init__(self, options: ClassifierOptions, kind: Kind, vocabulary: int, runs: int, labels: int) -> None:
         super().__init__()
         self.left_out = options.left_out
-        self.words = None if kind == "counts" else words(options, vocabulary, runs)
+        self.words = None if kind == "counts" else _word_embedding(options, vocabulary, runs)
         width = 2 * labels if kind == "counts" else options.width
         states = States(kind, width, options.hidden, options.shape, options.layers, options.encoder)
-        self.level: Flat | Hierarchical = (
+        self.level: FlatLevel | Hierarchical = (
             Hierarchical(states, options.hidden, options.dropout, options.queries, options.attention)
             if options.hierarchical
-            else Flat(states, options.queries, options.attention)
+            else FlatLevel(states, options.queries, options.attention)
         )
         self.dropout = Dropout(options.output_dropout)
         self.output = nn.Linear(self.level.features, labels)
         if kind == "counts" and not options.hierarchical:
-            with torch.no_grad():  # the counts of a label speak for it: of words, and of pairs, found by each query
-                self.output.weight.copy_(COUNTED / options.queries * torch.eye(labels).repeat(1, 2 * options.queries))
+            with torch.no_grad():  # the logit of a label begins as the sum of its ratios, of words and of pairs
+                self.output.weight.copy_(
+                    INITIAL_COUNT_WEIGHT / options.queries * torch.eye(labels).repeat(1, 2 * options.queries)
+                )
 
     def forward(
         self, batch: DocumentBatch, ratios: Tensor | None, weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        given = ratios if self.words is None else self.words(batch)  # [B, S, D]
-        found = self.level(given, batch.lengths, batch.sentences, self._shown(batch.real), weights)
-        return self.output(self.dropout(found.context)), found.weights
+        inputs = ratios if self.words is None else self.words(batch)  # [B, S, D]
+        pooled = self.level(inputs, batch.lengths, batch.sentences, self._visible(batch.real), weights)
+        return self.output(self.dropout(pooled.context)), pooled.weights
 
     def attentions(self, batch: DocumentBatch) -> list[Tensor]:
-        """Of each layer [B, heads, S, S], where words look at one another over the whole text."""
-        if self.words is None or not isinstance(self.level, Flat) or self.level.states.kind != "attention":
+        """Return the self-attention weights of each layer [B, heads, S, S]; [] without self-attention over the text."""
+        if self.words is None or not isinstance(self.level, FlatLevel) or self.level.states.kind != "attention":
             return []
         return self.level.attentions(self.words(batch), batch.lengths)
 
-    def _shown(self, real: Tensor) -> Tensor:
-        """bool [B, S]: the words that may be looked at; in training some are not, but never none."""
+    def _visible(self, real: Tensor) -> Tensor:
+        """Return a mask [B, S] of the words to attend to; in training some are left out, but never all of a text."""
         if not self.training or not self.left_out:
             return real
-        shown = real & (torch.rand(real.shape, device=real.device) >= self.left_out)
-        shown[:, 0] |= ~shown.any(1)
-        return shown
+        visible = real & (torch.rand(real.shape, device=real.device) >= self.left_out)
+        visible[:, 0] |= ~visible.any(1)
+        return visible
 
 
-def words(options: ClassifierOptions, vocabulary: int, runs: int) -> Words:
-    return Words(
+def _word_embedding(options: ClassifierOptions, vocabulary: int, runs: int) -> WordEmbedding:
+    """Return the word embeddings that the options describe."""
+    return WordEmbedding(
         vocabulary,
         runs if options.spelling else 0,
         options.neighbours,

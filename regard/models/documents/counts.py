@@ -1,10 +1,10 @@
-"""How telling a word is, counted: of each label, how much more often its texts have the word than others do.
+"""Log-count ratios: for each label, how much more often its texts contain a word than the other texts do.
 
     r_c(w) = log (n_c(w) + 1) / (N_c + 2)  −  log (n_¬c(w) + 1) / (N_¬c + 2)
 
-n_c(w) is the number of texts of label c with the word, N_c that of all its texts (Wang & Manning 2012). The same for
-two words side by side. Nothing is learned here but by counting. A training text must not be told its own label: it is
-given the ratios of counts without its part of the data (`Folds`).
+n_c(w) is the number of texts of label c that contain the word, N_c that of all its texts (Wang & Manning 2012). The
+same is computed for pairs of neighbouring words. Nothing here is trained by gradients. So that a training text does not
+see its own label, its ratios are computed from counts without its fold of the data (`Folds`).
 """
 
 from __future__ import annotations
@@ -14,65 +14,66 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from regard.models.documents.words import hashed
+from regard.models.documents.words import pair_buckets
 from regard.text.documents import Document, DocumentBatch
 
-MOST, ROOM = 2**17, 2**20
-"""places of the hash for pairs, and numbers in its table"""
+MAX_BUCKETS, MAX_TABLE_SIZE = 2**17, 2**20
+"""the most hash buckets for pairs of words, and the most numbers in their table"""
 FOLDS = 10
+"""parts of the training texts, for cross-fitting"""
 
 
 class Counts(nn.Module):
-    """batch → ratios [B, S, 2C]: of each word, and of it with the one before it"""
+    """Maps a batch to ratios [B, S, 2C]: of each word, and of the pair of it and the previous word."""
 
     def __init__(self, vocabulary: int, labels: int) -> None:
         super().__init__()
         self.features = 2 * labels
-        places = max(1, min(MOST, ROOM // labels))
+        buckets = max(1, min(MAX_BUCKETS, MAX_TABLE_SIZE // labels))
         self.words, self.pairs, self.texts = (
-            nn.Parameter(torch.zeros(size, labels), requires_grad=False) for size in (vocabulary, places, 1)
+            nn.Parameter(torch.zeros(size, labels), requires_grad=False) for size in (vocabulary, buckets, 1)
         )
 
     def forward(self, batch: DocumentBatch) -> Tensor:
         return self.ratios(batch.source) if batch.ratios is None else batch.ratios
 
     def ratios(self, source: Tensor) -> Tensor:
-        """source [B, S] → [B, S, 2C]"""
-        words, pairs = self.words[source], self.pairs[self.places(source)]
+        """Return the ratios [B, S, 2C] of source tokens [B, S]."""
+        words, pairs = self.words[source], self.pairs[self.buckets(source)]
         return torch.cat([_ratio(words, self.texts), _ratio(pairs, self.texts)], -1)
 
-    def places(self, source: Tensor) -> Tensor:
-        """Of each word with the one before it, in the table of pairs."""
-        return hashed(source, len(self.pairs))
+    def buckets(self, source: Tensor) -> Tensor:
+        """Return the hash bucket of each word with the previous one, in the table of pairs."""
+        return pair_buckets(source, len(self.pairs))
 
     def count(self, documents: Sequence[Document], labels: Sequence[int]) -> None:
-        """Add texts with their labels; a word counts once a text."""
+        """Add texts with their labels to the counts; a word counts once per text."""
         gold = torch.tensor(labels, dtype=torch.long)
         self.texts.view(-1).index_add_(0, gold, torch.ones(len(gold)))
-        sources = [torch.tensor([piece.token for piece in each.pieces], dtype=torch.long) for each in documents]
+        sources = [torch.tensor([piece.token for piece in text.pieces], dtype=torch.long) for text in documents]
         owners = torch.repeat_interleave(torch.arange(len(sources)), torch.tensor(list(map(len, sources))))
         if not len(owners):
             return
-        places = torch.cat([self.places(source[None])[0] for source in sources])
-        for table, each in ((self.words, torch.cat(sources)), (self.pairs, places)):
-            once = (owners * len(table) + each).unique()
-            at = once % len(table) * table.shape[1] + gold[once // len(table)]
-            table.view(-1).index_add_(0, at, torch.ones(len(at)))
+        buckets = torch.cat([self.buckets(source[None])[0] for source in sources])
+        for table, rows in ((self.words, torch.cat(sources)), (self.pairs, buckets)):
+            distinct = (owners * len(table) + rows).unique()  # (text, row) as one number
+            cells = distinct % len(table) * table.shape[1] + gold[distinct // len(table)]
+            table.view(-1).index_add_(0, cells, torch.ones(len(cells)))
 
 
 class Folds:
-    """The ratios that each of ten parts of the training texts is given: of the counts of the other nine.
+    """Ratios for training texts: those of a fold are computed from the counts of the other nine folds.
 
-    All counts together become those of the model. The tables lie where the texts do that are asked about last, so
-    that a GPU looks up by itself.
+    The model's counts become those of all folds. The tables are moved to the device of the texts, so that lookups on a
+    GPU do not need the host.
     """
 
     def __init__(self, counts: Counts, documents: Sequence[Document], labels: Sequence[int]) -> None:
         parts = [Counts(len(counts.words), counts.words.shape[1]) for _ in range(FOLDS)]
         for fold, part in enumerate(parts):
             part.count(documents[fold::FOLDS], labels[fold::FOLDS])
-            for mine, its in zip(counts.parameters(), part.parameters(), strict=True):
-                mine.add_(its)
+            for total, partial in zip(counts.parameters(), part.parameters(), strict=True):
+                total.add_(partial)
         tables = []
         for part in parts:
             words, pairs, texts = (a - b for a, b in zip(counts.parameters(), part.parameters(), strict=True))
@@ -81,18 +82,18 @@ class Folds:
 
     @staticmethod
     def of(rows: Sequence[int]) -> Tensor:
-        """Return the part that each training text belongs to, by its number: [B]."""
+        """Return the fold of each training text, given its number: [B]."""
         return torch.tensor(rows) % FOLDS
 
     def ratios(self, fold: Tensor, source: Tensor) -> Tensor:
-        """fold [B] and source [B, S] of training texts → [B, S, 2C]"""
+        """Return the ratios [B, S, 2C] of training texts with tokens [B, S] in folds [B]."""
         if self._words.device != source.device:
             self._words, self._pairs = self._words.to(source.device), self._pairs.to(source.device)
-        places, fold = hashed(source, self._pairs.shape[1]), fold[:, None]
-        return torch.cat([self._words[fold, source], self._pairs[fold, places]], -1)
+        buckets, fold = pair_buckets(source, self._pairs.shape[1]), fold[:, None]
+        return torch.cat([self._words[fold, source], self._pairs[fold, buckets]], -1)
 
 
-def _ratio(found: Tensor, texts: Tensor) -> Tensor:
-    """found [..., C], texts [..., C] → [..., C]"""
-    others, rest = (each.sum(-1, keepdim=True) - each for each in (found, texts))
-    return ((found + 1) / (texts + 2)).log() - ((others + 1) / (rest + 2)).log()
+def _ratio(counts: Tensor, texts: Tensor) -> Tensor:
+    """Return the log-count ratios [..., C], given n_c(w) [..., C] and the numbers of texts N_c [..., C]."""
+    other_counts, other_texts = (each.sum(-1, keepdim=True) - each for each in (counts, texts))
+    return ((counts + 1) / (texts + 2)).log() - ((other_counts + 1) / (other_texts + 2)).log()

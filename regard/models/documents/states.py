@@ -1,12 +1,12 @@
-"""From words to states: what each word means where it stands.
+"""The states of words in a text, which queries attend to.
 
-counts        how telling the word is, and the word with the one before it: document_counts.py
-embeddings    the words themselves
-convolution   h_j = relu(W [x_{j−1}; x_j; x_{j+1}]), each with its neighbours (Kim 2014)
-rnn           a GRU of both directions (Bahdanau et al. 2015)
-attention     Transformer blocks with any pattern, over thousands of words where it is sparse (Vaswani et al. 2017)
+counts        log-count ratios of the word, and of the word with the previous one: counts.py
+embeddings    the embeddings themselves
+convolution   h_j = relu(W [x_{j−1}; x_j; x_{j+1}]) (Kim 2014)
+rnn           a bidirectional GRU (Bahdanau et al. 2015)
+attention     Transformer blocks with any pattern; a sparse one allows thousands of words (Vaswani et al. 2017)
 
-Of the last three, the words themselves stand beside what was made of them: states [h_j; x_j].
+For the last three, the embeddings are concatenated: states are [h_j; x_j].
 """
 
 from __future__ import annotations
@@ -18,47 +18,49 @@ from torch import Tensor, nn
 
 from regard.models.dropout import Dropout
 from regard.models.recurrent.encoder import Recurrence
-from regard.models.transformer.layers import EncoderBlock, Looking, Shape
+from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
 
 Kind = Literal["counts", "embeddings", "convolution", "rnn", "attention"]
 
 
 class States(nn.Module):
-    """words [B, S, D], real [B, S], lengths [B] → states [B, S, E]; E is `features`"""
+    """Maps words [B, S, D] of `lengths` [B] to states [B, S, E]; `real` [B, S] is False at padding, E is `features`."""
 
-    def __init__(self, kind: Kind, width: int, hidden: int, shape: Shape, layers: int, looking: Looking) -> None:
+    def __init__(
+        self, kind: Kind, width: int, hidden: int, shape: Shape, layers: int, attention: AttentionOptions
+    ) -> None:
         super().__init__()
-        self.kind, self._looking = kind, looking
-        made = {"counts": 0, "embeddings": 0, "convolution": hidden, "rnn": 2 * hidden, "attention": width}[kind]
-        self.features = width + made
+        self.kind, self._attention_options = kind, attention
+        computed = {"counts": 0, "embeddings": 0, "convolution": hidden, "rnn": 2 * hidden, "attention": width}[kind]
+        self.features = width + computed
         self.dropout = Dropout(shape.dropout)
         if kind == "convolution":
             self.window = nn.Conv1d(width, hidden, 3, padding=1)
         elif kind == "rnn":
             self.recurrence = Recurrence("gru", width, hidden, layers, True, shape.dropout)
         elif kind == "attention":
-            self.blocks = nn.ModuleList(EncoderBlock(shape, looking) for _ in range(layers))
+            self.blocks = nn.ModuleList(EncoderBlock(shape, attention) for _ in range(layers))
             self.norm = nn.LayerNorm(width)
 
-    def recordable(self, device: torch.device) -> bool:
-        """Can a GPU record how the states are made? Not if the host is asked for anything."""
+    def can_capture(self, device: torch.device) -> bool:
+        """Can a CUDA graph capture it, because nothing in it synchronizes with the host?"""
         if self.kind == "rnn":
-            return self.recurrence.never_waits(device)
-        looking = self._looking
-        usual = (looking.score, looking.pattern, looking.normalizer) == ("scaled_dot", "full", "softmax")
-        return self.kind != "attention" or usual
+            return self.recurrence.can_capture(device)
+        options = self._attention_options
+        standard = (options.score, options.pattern, options.normalizer) == ("scaled_dot", "full", "softmax")
+        return self.kind != "attention" or standard
 
-    def forward(self, words: Tensor, real: Tensor, lengths: Tensor, seen: list[Tensor] | None = None) -> Tensor:
-        """The weights of self-attention, [B, heads, S, S], go into `seen`, if given."""
+    def forward(self, words: Tensor, real: Tensor, lengths: Tensor, weights_out: list[Tensor] | None = None) -> Tensor:
+        """Return the states; append the self-attention weights [B, heads, S, S] of each layer to `weights_out`."""
         if self.kind in ("counts", "embeddings"):
             return words
         if self.kind == "convolution":
-            made = self.dropout(self.window((words * real[..., None]).mT).mT.relu())
+            states = self.dropout(self.window((words * real[..., None]).mT).mT.relu())
         elif self.kind == "rnn":
-            made = self.recurrence(words, lengths)[0]
+            states = self.recurrence(words, lengths)[0]
         else:
-            made = words
+            states = words
             for block in self.blocks:
-                made = block(made, lengths.to(made.device), seen=seen)
-            made = self.dropout(self.norm(made))
-        return torch.cat([made, words], -1)
+                states = block(states, lengths.to(states.device), weights_out=weights_out)
+            states = self.dropout(self.norm(states))
+        return torch.cat([states, words], -1)

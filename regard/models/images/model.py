@@ -1,12 +1,12 @@
-"""Pictures: cut into patches that look at each other, and read by a learned query or by a decoder.
+"""Image models: patches with self-attention, read by a learned query (classifier) or by a decoder (captioner).
 
     patch     x_rc = W · pixels of patch (r, c) + row_r + column_c           (Dosovitskiy et al. 2021)
-    encoder   blocks of self-attention over the h × w patches, row by row, with any pattern: `Grid(h, w)` has those of
-              pictures
-    class     p = softmax(O Σ_rc α_rc x_rc), α of a learned query: the weights lie over the picture
-    caption   the decoder of a Transformer looks at the patches where it would look at words
+    encoder   blocks of self-attention over the h × w patches, row by row, with any pattern; `Grid(h, w)` has patterns
+              for images
+    class     p = softmax(O Σ_rc α_rc x_rc), where α are the weights of a learned query over the patches
+    caption   a Transformer decoder, whose cross-attention is over the patches
 
-B pictures, C channels, S = h · w patches, D features.
+B images, C channels, S = h · w patches, D features.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from regard.core.checks import choices, shape, whole_number
 from regard.core.grid_patterns import Grid
 from regard.core.pool import Pool
 from regard.models.dropout import Dropout
-from regard.models.transformer.layers import EncoderBlock, Looking, Shape
+from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
 from regard.models.transformer.positions import sinusoids
 
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """What can be chosen."""
+    """The options of an image model."""
 
     kind: Literal["image"] = "image"
     image_height: int = 0
@@ -37,11 +37,11 @@ class ImageOptions:
     channels: int = 0
     """0: from the data"""
     patch: int = 4
-    """pixels of a patch, each way; a divisor of both sides"""
+    """the side of a patch in pixels; a divisor of the image's height and width"""
     stem: Literal["linear", "conv"] = "linear"
-    """what patches are made of: the pixels, or what two small convolutions find around each (Xiao et al. 2021)"""
+    """the input of the patch projection: the pixels, or the output of two small convolutions (Xiao et al. 2021)"""
     positions: Literal["learned", "sinusoidal"] = "learned"
-    """a vector for each row and one for each column; or half the features waves along rows, half along columns"""
+    """a learned vector for each row and each column; or sinusoids, half the features for rows, half for columns"""
     width: int = 128
     """features of a patch"""
     heads: int = 4
@@ -50,8 +50,8 @@ class ImageOptions:
     norm: Literal["pre", "post"] = "pre"
     activation: Literal["relu", "gelu"] = "gelu"
     dropout: float = 0.1
-    attention: Looking = field(default_factory=Looking)
-    """how patches look at each other, such as `grid(8, 8).axial`"""
+    attention: AttentionOptions = field(default_factory=AttentionOptions)
+    """self-attention among the patches, with a pattern such as `grid(8, 8).axial`"""
 
     def __post_init__(self) -> None:
         for name in ("image_height", "image_width", "channels", "layers"):
@@ -62,12 +62,12 @@ class ImageOptions:
 
     @property
     def shape(self) -> Shape:
-        """What all blocks share."""
+        """The sizes and options that all blocks share."""
         return Shape(self.width, self.heads, self.feedforward, self.norm, self.activation, dropout=self.dropout)
 
     @property
     def grid(self) -> Grid:
-        """The patches."""
+        """The grid of patches."""
         return Grid(self.image_height // self.patch, self.image_width // self.patch)
 
     def check_patches(self) -> None:
@@ -79,7 +79,7 @@ class ImageOptions:
                 )
 
     def for_images(self, pixels: Tensor) -> ImageOptions:
-        """Return the options with the size of the images [N, C, height, width]; raise a ValueError if it is another."""
+        """Return the options with the size of the images [N, C, height, width]; raise a ValueError on a conflict."""
         sizes = dict(zip(("channels", "image_height", "image_width"), pixels.shape[1:], strict=True))
         for name, size in sizes.items():
             if getattr(self, name) not in (0, size):
@@ -89,7 +89,7 @@ class ImageOptions:
 
 
 class Patches(nn.Module):
-    """Pictures [B, C, height, width] → patches [B, S, D], row by row, each knowing its place."""
+    """Maps images [B, C, height, width] to patches [B, S, D], row by row, plus their position vectors."""
 
     def __init__(self, options: ImageOptions) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Patches(nn.Module):
         self.stem: nn.Module = nn.Identity()
         if options.stem == "conv":
             channels = max(16, width // 4)
-            first, second = (nn.Conv2d(inwards, channels, 3, padding=1) for inwards in (options.channels, channels))
+            first, second = (nn.Conv2d(inputs, channels, 3, padding=1) for inputs in (options.channels, channels))
             self.stem = nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
         self.project = nn.Linear(channels * options.patch**2, width)
         grid = options.grid
@@ -118,11 +118,11 @@ class Patches(nn.Module):
         side, grid = options.patch, options.grid
         cut = self.stem(pictures).unflatten(-1, (grid.width, side)).unflatten(-3, (grid.height, side))
         pixels = cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)  # [B, C, h, p, w, p] → [B, S, C · p²]
-        found: Tensor = self.dropout(self.project(pixels) + self.places())
-        return found
+        patches: Tensor = self.dropout(self.project(pixels) + self.position_vectors())
+        return patches
 
-    def places(self) -> Tensor:
-        """[S, D]"""
+    def position_vectors(self) -> Tensor:
+        """Return the position vectors of the patches: [S, D]."""
         grid, device = self.options.grid, self.project.weight.device
         if self.row_table is not None and self.column_table is not None:
             return (self.row_table[:, None] + self.column_table).flatten(0, 1)
@@ -133,7 +133,7 @@ class Patches(nn.Module):
 
 
 class ImageEncoder(nn.Module):
-    """Patches that have looked at each other. It stands where the encoder of a Transformer does: an `Encoding`."""
+    """Patches and blocks of self-attention: a `SourceEncoder`, which can replace the encoder of a Transformer."""
 
     def __init__(self, options: ImageOptions) -> None:
         super().__init__()
@@ -142,26 +142,30 @@ class ImageEncoder(nn.Module):
         self.blocks = nn.ModuleList(EncoderBlock(options.shape, options.attention) for _ in range(options.layers))
         self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None, seen: list[Tensor] | None = None) -> Tensor:
-        """source [B, C, height, width] → states [B, S, D]; `lengths` [B]: how many patches count; None: all."""
+    def forward(self, source: Tensor, lengths: Tensor | None = None, weights_out: list[Tensor] | None = None) -> Tensor:
+        """Return states [B, S, D] of images [B, C, height, width].
+
+        `lengths` [B] is the number of patches that count (None: all). The attention weights [B, heads, S, S] of each
+        layer are appended to `weights_out`, if given.
+        """
         states: Tensor = self.patches(source)
         for block in self.blocks:
-            states = block(states, lengths, None, seen)
-        found: Tensor = self.norm(states)
-        return found
+            states = block(states, lengths, None, weights_out)
+        normalized: Tensor = self.norm(states)
+        return normalized
 
 
-class Classified(NamedTuple):
-    """What a picture shows."""
+class ImageModelOutput(NamedTuple):
+    """The output of an image classifier."""
 
     logits: Tensor
     """[B, classes]"""
     weights: Tensor | None
-    """[B, S] if asked for: which patches decided, as the learned query weighs them"""
+    """[B, S] if requested: the weights of the learned query over the patches"""
 
 
 class ImageModel(nn.Module):
-    """A learned query looks over the patches, and what it sees is classified."""
+    """An image classifier: a learned query pools the encoded patches, and a linear layer classifies the result."""
 
     def __init__(self, options: ImageOptions, classes: int) -> None:
         super().__init__()
@@ -170,14 +174,14 @@ class ImageModel(nn.Module):
         self.dropout = Dropout(options.dropout)
         self.output = nn.Linear(options.width, whole_number("ImageModel", "classes", classes, least=1))
 
-    def forward(self, pictures: Tensor, weights: bool = False) -> Classified:
-        """pictures [B, C, height, width]"""
-        seen = self.pool(self.encoder(pictures), weights=weights)
-        return Classified(self.output(self.dropout(seen.context)), seen.weights)
+    def forward(self, pictures: Tensor, weights: bool = False) -> ImageModelOutput:
+        """Classify images [B, C, height, width]."""
+        pooled = self.pool(self.encoder(pictures), weights=weights)
+        return ImageModelOutput(self.output(self.dropout(pooled.context)), pooled.weights)
 
     def attentions(self, pictures: Tensor) -> dict[str, Tensor]:
-        """All weights, for a trace: "encoder" [B, layers, heads, S, S], "pool" [B, 1, 1, 1, S]."""
-        inside: list[Tensor] = []
-        seen = self.pool(self.encoder(pictures, seen=inside), weights=True)
-        found = {"encoder": torch.stack(inside, 1)} if inside else {}
-        return found | {"pool": seen.weights[:, None, None, None]}
+        """Return all weights: "encoder" [B, layers, heads, S, S], "pool" [B, 1, 1, 1, S]."""
+        layers: list[Tensor] = []
+        pooled = self.pool(self.encoder(pictures, weights_out=layers), weights=True)
+        encoder = {"encoder": torch.stack(layers, 1)} if layers else {}
+        return encoder | {"pool": pooled.weights[:, None, None, None]}

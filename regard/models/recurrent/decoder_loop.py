@@ -1,11 +1,11 @@
-"""All steps of a recurrent decoder as one function, for a GPU: six launches a step, and six back.
+"""All steps of a recurrent decoder as one autograd function, for a GPU: six launches per step, six in its gradient.
 
     a_t = W_y y_{t−1} + W_o o_{t−1},   b_t = W_h s_{t−1} + b        s_t = GRU(a_t, b_t, s_{t−1})
     c_t = attention(W_q s_t, keys, values)                          o_t = tanh(W_c [s_t; c_t] + b_c)
 
-Left to autograd, each step leaves dozens of small operations behind. Here W_q s and W_h s are one product; a step
-writes its state and context side by side into what W_c multiplies; and what belongs to weights and keys is computed
-once, over all steps, at the end.
+With autograd alone, each step would be dozens of small operations. Here W_q s and W_h s are one product; a step writes
+its state and context side by side into the buffer that W_c multiplies; and the gradients of weights and keys are
+computed once, over all steps, at the end.
 B sentences, T steps, S source positions; H, O, A, E features of states, outputs, the score and the source.
 """
 
@@ -18,17 +18,17 @@ from torch import Tensor
 
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.gpu.blocks import power
-from regard.models.recurrent.step_product import Product, beside
+from regard.models.recurrent.step_product import GpuStepProduct, stacked
 from regard.runtime.device_guard import device_guard
 
 BLOCK = 128
-"""features that a program takes at once"""
+"""features per program"""
 TILE = 16384
-"""keys by features that a program holds at once"""
+"""keys × features that a program holds at once"""
 
 
 class Weights(NamedTuple):
-    """What the steps share."""
+    """The weights that all steps share."""
 
     feed: Tensor
     """W_o [3H, O]"""
@@ -47,58 +47,61 @@ class Weights(NamedTuple):
 def decode(
     gates: Tensor, hidden: Tensor, key: Tensor, value: Tensor, lengths: Tensor, weights: Weights
 ) -> tuple[Tensor, Tensor]:
-    """What the words bring [T, B, 3H], s_0 [B, H], k' [B, S, A], values [B, S, E] of `lengths` [B] → (o [T, B, O],
-    weights [T, B, S])"""
+    """Return the outputs o [T, B, O] and the attention weights [T, B, S].
+
+    `gates` are the products with the embeddings [T, B, 3H], `hidden` is s_0 [B, H], `key` k' [B, S, A], `value`
+    [B, S, E], of `lengths` [B].
+    """
     with device_guard(gates.device):
-        found: tuple[Tensor, Tensor] = _Loop.apply(gates, hidden, key, value, lengths, *weights)  # type: ignore[no-untyped-call]
-    return found
+        decoded: tuple[Tensor, Tensor] = _DecoderLoop.apply(gates, hidden, key, value, lengths, *weights)  # type: ignore[no-untyped-call]
+    return decoded
 
 
 def _tile(keys: int, *features: int) -> dict[str, int]:
-    """How much of keys and features a program of attention holds."""
+    """Return the launch options of an attention kernel: how many keys and features a program holds at once."""
     size = power(keys)
     return {"KEYS": size, "BLOCK": min(power(max(features)), max(16, TILE // size)), "num_warps": 8}
 
 
-def _over_steps(gradient: Tensor, given: Tensor) -> Tensor:
-    """∂W of what W gave: [T, B, N], [T, B, K] → [N, K]"""
-    return gradient.flatten(0, 1).t() @ given.flatten(0, 1)
+def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
+    """Return ∂W [N, K], given the gradients [T, B, N] of W x and the inputs x [T, B, K] of all steps."""
+    return gradient.flatten(0, 1).t() @ inputs.flatten(0, 1)
 
 
-class _Loop(torch.autograd.Function):
+class _DecoderLoop(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, first: Tensor, key: Tensor, value: Tensor, lengths: Tensor, *given: Tensor
+        ctx: Any, gates: Tensor, first: Tensor, key: Tensor, value: Tensor, lengths: Tensor, *weight_tensors: Tensor
     ) -> tuple[Tensor, Tensor]:
         from regard.models.recurrent import step_device as device
 
-        weights = Weights(*given)
+        weights = Weights(*weight_tensors)
         gates, first, key, value = (x.contiguous() for x in (gates, first, key, value))
         steps, (batch, hidden), (_, keys, features), score = len(gates), first.shape, value.shape, key.shape[2]
-        feed, combine = Product(weights.feed, batch), Product(weights.combine, batch)
-        of_state = Product(torch.cat([weights.query, weights.state]), batch)  # [W_q; W_h] s
-        by_state = of_state.parts[:, :, score:]
-        kept = gates.new_empty(steps, batch, 4 * hidden)
+        feed, combine = GpuStepProduct(weights.feed, batch), GpuStepProduct(weights.combine, batch)
+        state_product = GpuStepProduct(torch.cat([weights.query, weights.state]), batch)  # [W_q; W_h] s
+        state_parts = state_product.parts[:, :, score:]
+        saved_gates = gates.new_empty(steps, batch, 4 * hidden)
         joined = gates.new_empty(steps, batch, hidden + features)  # [s_t; c_t]
         queries = gates.new_empty(steps, batch, score)
         outputs = gates.new_empty(steps, batch, combine.columns)
-        seen = gates.new_empty(steps, batch, keys)
-        of_state(first)
+        attention = gates.new_empty(steps, batch, keys)
+        state_product(first)
         state, tile = first, _tile(keys, score, features)
         for t in range(steps):
             if t:
                 feed(outputs[t - 1])
             new, context = joined[t, :, :hidden], joined[t, :, hidden:]
             device.gru_forward[(-(-hidden // BLOCK), batch)](
-                gates[t], feed.parts, by_state, weights.state_bias, state, new, kept[t],
-                hidden, feed.apart, of_state.columns, of_state.apart, state.stride(0), new.stride(0),
-                FED=feed.count if t else 0, STATE=of_state.count, BLOCK=BLOCK,
+                gates[t], feed.parts, state_parts, weights.state_bias, state, new, saved_gates[t],
+                hidden, feed.part_stride, state_product.columns, state_product.part_stride, state.stride(0),
+                new.stride(0), FEED_PARTS=feed.count if t else 0, STATE_PARTS=state_product.count, BLOCK=BLOCK,
             )  # fmt: skip
-            of_state(new)
+            state_product(new)
             device.attend_forward[(batch,)](
-                of_state.parts, queries[t], key, weights.vector, value, lengths, seen[t], context,
-                keys, score, features, of_state.columns, of_state.apart, context.stride(0),
-                ASKED=of_state.count, **tile,
+                state_product.parts, queries[t], key, weights.vector, value, lengths, attention[t], context,
+                keys, score, features, state_product.columns, state_product.part_stride, context.stride(0),
+                QUERY_PARTS=state_product.count, **tile,
             )  # fmt: skip
             combine(joined[t])
             device.output_forward[(-(-outputs[t].numel() // 512),)](
@@ -106,68 +109,71 @@ class _Loop(torch.autograd.Function):
                 PARTS=combine.count, BLOCK=512,
             )  # fmt: skip
             state = new
-        ctx.save_for_backward(first, key, value, kept, joined, queries, outputs, seen, *given)
-        return outputs, seen
+        ctx.save_for_backward(first, key, value, saved_gates, joined, queries, outputs, attention, *weight_tensors)
+        return outputs, attention
 
     @staticmethod
-    def backward(ctx: Any, by_output: Tensor, by_seen: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad_output: Tensor, grad_attention: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         from regard.models.recurrent import step_device as device
 
         refuse_second_order()
-        first, key, value, kept, joined, queries, outputs, seen, *given = ctx.saved_tensors
-        weights = Weights(*given)
-        steps, (batch, hidden), (_, keys, features), score = len(kept), first.shape, value.shape, key.shape[2]
+        first, key, value, saved_gates, joined, queries, outputs, attention, *weight_tensors = ctx.saved_tensors
+        weights = Weights(*weight_tensors)
+        steps, (batch, hidden), (_, keys, features), score = len(saved_gates), first.shape, value.shape, key.shape[2]
         columns = outputs.shape[2]
-        by_output, by_seen = by_output.contiguous(), by_seen.contiguous()
-        through_combine, through_query = Product(weights.combine.t(), batch), Product(weights.query.t(), batch)
-        # ∂o by W_o and ∂s by W_h of the step before are one product.
-        both, border = beside(weights.feed.t(), weights.state.t())
-        through_gates = Product(both, batch)
-        carried = through_gates.parts[:, :, border:]
-        by_gates = kept.new_empty(2, steps, batch, 3 * hidden)  # ∂a, ∂b
-        by_combined, by_query, slopes = (torch.empty_like(x) for x in (outputs, queries, seen))
-        by_context = value.new_empty(steps, batch, features)
-        through = torch.empty_like(first)
+        grad_output, grad_attention = grad_output.contiguous(), grad_attention.contiguous()
+        combine_back, query_back = (  # with transposed weights, for gradients
+            GpuStepProduct(weights.combine.t(), batch),
+            GpuStepProduct(weights.query.t(), batch),
+        )
+        # ∂o through W_o and ∂s through W_h of the previous step are one product.
+        feed_and_state, border = stacked(weights.feed.t(), weights.state.t())
+        gates_back = GpuStepProduct(feed_and_state, batch)
+        carried = gates_back.parts[:, :, border:]
+        grad_gates = saved_gates.new_empty(2, steps, batch, 3 * hidden)  # ∂a, ∂b
+        grad_combined, grad_query, grad_energies = (torch.empty_like(x) for x in (outputs, queries, attention))
+        grad_context = value.new_empty(steps, batch, features)
+        grad_state = torch.empty_like(first)
         tile = _tile(keys, score, features)
         for t in reversed(range(steps)):
-            size, later = outputs[t].numel(), t < steps - 1
+            size, has_next = outputs[t].numel(), t < steps - 1
             device.output_backward[(-(-size // 512),)](
-                by_output[t], through_gates.parts, outputs[t], by_combined[t],
-                size, columns, through_gates.columns, through_gates.apart,
-                FED=through_gates.count if later else 0, BLOCK=512,
+                grad_output[t], gates_back.parts, outputs[t], grad_combined[t],
+                size, columns, gates_back.columns, gates_back.part_stride,
+                FEED_PARTS=gates_back.count if has_next else 0, BLOCK=512,
             )  # fmt: skip
-            through_combine(by_combined[t])
+            combine_back(grad_combined[t])
             device.attend_backward[(batch,)](
-                queries[t], key, weights.vector, value, seen[t], through_combine.parts[:, :, hidden:], by_seen[t],
-                by_context[t], by_query[t], slopes[t],
-                keys, score, features, through_combine.columns, through_combine.apart,
-                JOINED=through_combine.count, **tile,
+                queries[t], key, weights.vector, value, attention[t], combine_back.parts[:, :, hidden:],
+                grad_attention[t], grad_context[t], grad_query[t], grad_energies[t],
+                keys, score, features, combine_back.columns, combine_back.part_stride,
+                JOINED_PARTS=combine_back.count, **tile,
             )  # fmt: skip
-            through_query(by_query[t])
+            query_back(grad_query[t])
             old = first if t == 0 else joined[t - 1, :, :hidden]
             device.gru_backward[(-(-hidden // BLOCK), batch)](
-                through_query.parts, through_combine.parts, carried, through, kept[t], old, by_gates[0, t],
-                hidden, by_gates.stride(0), through_query.apart, through_combine.columns, through_combine.apart,
-                through_gates.columns, through_gates.apart, old.stride(0),
-                ASKED=through_query.count, JOINED=through_combine.count,
-                CARRIED=through_gates.count if later else 0, BLOCK=BLOCK,
+                query_back.parts, combine_back.parts, carried, grad_state, saved_gates[t], old, grad_gates[0, t],
+                hidden, grad_gates.stride(0), query_back.part_stride, combine_back.columns, combine_back.part_stride,
+                gates_back.columns, gates_back.part_stride, old.stride(0),
+                QUERY_PARTS=query_back.count, JOINED_PARTS=combine_back.count,
+                CARRIED_PARTS=gates_back.count if has_next else 0, BLOCK=BLOCK,
             )  # fmt: skip
-            through_gates(by_gates[0, t], border, by_gates.stride(0))
-        by_key, by_vector = torch.empty_like(key), key.new_empty(batch, score)
+            gates_back(grad_gates[0, t], border, grad_gates.stride(0))
+        grad_key, grad_vector = torch.empty_like(key), key.new_empty(batch, score)
         block = max(16, min(64, TILE // 2 // power(keys)))
         device.keys_backward[(batch, -(-score // block))](
-            queries, key, weights.vector, slopes, by_key, by_vector, steps, batch, keys, score,
+            queries, key, weights.vector, grad_energies, grad_key, grad_vector, steps, batch, keys, score,
             KEYS=power(keys), BLOCK=block,
         )  # fmt: skip
-        before = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
-        by_weights = (
-            _over_steps(by_gates[0, 1:], outputs[:-1]),
-            _over_steps(by_gates[1], before),
-            by_gates[1].sum((0, 1)),
-            _over_steps(by_query, joined[:, :, :hidden]),
-            by_vector.sum(0),
-            _over_steps(by_combined, joined),
-            by_combined.sum((0, 1)),
+        previous = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
+        grad_weights = (
+            _weight_gradient(grad_gates[0, 1:], outputs[:-1]),
+            _weight_gradient(grad_gates[1], previous),
+            grad_gates[1].sum((0, 1)),
+            _weight_gradient(grad_query, joined[:, :, :hidden]),
+            grad_vector.sum(0),
+            _weight_gradient(grad_combined, joined),
+            grad_combined.sum((0, 1)),
         )
-        by_value = seen.permute(1, 2, 0) @ by_context.transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
-        return by_gates[0], through + carried.sum(0), by_key, by_value, None, *by_weights
+        grad_value = attention.permute(1, 2, 0) @ grad_context.transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
+        return grad_gates[0], grad_state + carried.sum(0), grad_key, grad_value, None, *grad_weights

@@ -1,9 +1,9 @@
-"""One step of a GRU of one or two directions on the device, and back.
+"""Triton kernels of one step of a GRU of one or two directions, and of its gradients.
 
-B rows of the batch, S places, H features. `ways` directions walk at once: at step t the first is at place t, the second
-at S − 1 − t. Padding comes last in a row; states there are 0, and so is the state from which each direction begins, so
-that the state before is always what lies beside. Products with states come in parts, [parts, B, …] (step_device.py),
-of the second direction from column `border` on.
+B rows of the batch, S positions, H features, W directions. Both directions run in one launch: at step t the first is at
+position t, the second at S − 1 − t. Padding comes last in a row. States of padding are 0, and so is the initial state
+of each direction, so that the previous state is always at the neighbouring position. Products with states are passed as
+parts [parts, B, …] (step_device.py); the columns of the second direction begin at `border`.
 
     r, z = σ(a_r + b_r), σ(a_z + b_z);   n = tanh(a_n + r b_n);   h' = n + z (h − n)
 """
@@ -14,78 +14,88 @@ import triton
 import triton.language as tl
 
 from regard.core.kernels.gpu.tanh import tanh
-from regard.models.recurrent.step_device import _sigmoid, _summed, gates_backward
+from regard.models.recurrent.step_device import _sigmoid, _sum_parts, gates_backward
 
 
 @triton.jit
-def _where(t, steps):
-    """(place of this program's direction, that of the state before)"""
-    way = tl.program_id(2)
-    return tl.where(way == 0, t, steps - 1 - t), tl.where(way == 0, t - 1, steps - t)
+def _positions(t, steps):
+    """Return the position of this program's direction and that of its previous state."""
+    direction = tl.program_id(2)
+    return tl.where(direction == 0, t, steps - 1 - t), tl.where(direction == 0, t - 1, steps - t)
 
 
 @triton.jit
-def _ends(place, length):
-    """Is it where this program's direction ends?"""
-    return place == tl.where(tl.program_id(2) == 0, length - 1, 0)
+def _is_last(position, length):
+    """Is the position the last one of this program's direction?"""
+    return position == tl.where(tl.program_id(2) == 0, length - 1, 0)
 
 
 @triton.jit(do_not_specialize=["t", "steps", "batch"])
 def encode_forward(
-    gates, by_state, state_bias, lengths, states, last, kept, t, steps, batch, hidden, ways, border, row_apart, apart,
-    STATE: tl.constexpr, BLOCK: tl.constexpr,
+    gates, state_product, state_bias, lengths, states, last, saved_gates,
+    t, steps, batch, hidden, directions, border, product_row, product_part,
+    STATE_PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """a [S, B, ways, 3H], in STATE parts W_h h → h' into states [S, B, ways, H], where a direction ends into `last`
-    [B, ways, H]; r, z, n and b_n are kept, [S, B, ways, 4H]."""
-    row, way, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    place, before = _where(t, steps)
+    """Compute the new states h' [S, B, W, H], given a [S, B, W, 3H] (`gates`) and W_h h in STATE_PARTS parts (0: none).
+
+    The final state of each direction is written to `last` [B, W, H], and r, z, n and b_n are saved, [S, B, W, 4H].
+    """
+    row, direction, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    position, previous = _positions(t, steps)
     length = tl.minimum(tl.load(lengths + row), steps)
-    there, real = i < hidden, place < length
-    here = (place.to(tl.int64) * batch + row) * ways + way
-    given = gates + here * 3 * hidden + i
-    bias = state_bias + way * 3 * hidden + i
-    by_reset, by_keep = tl.load(bias, there, 0.0), tl.load(bias + hidden, there, 0.0)
-    by_new = tl.load(bias + 2 * hidden, there, 0.0)
+    mask, real = i < hidden, position < length
+    index = (position.to(tl.int64) * batch + row) * directions + direction
+    inputs = gates + index * 3 * hidden + i
+    bias = state_bias + direction * 3 * hidden + i
+    r_in, z_in = tl.load(bias, mask, 0.0), tl.load(bias + hidden, mask, 0.0)
+    b_n = tl.load(bias + 2 * hidden, mask, 0.0)
     h = tl.zeros((BLOCK,), tl.float32)
-    if STATE > 0:
-        at = row * row_apart + way * border + i
-        by_reset += _summed(by_state, at, there, apart, STATE)
-        by_keep += _summed(by_state, at + hidden, there, apart, STATE)
-        by_new += _summed(by_state, at + 2 * hidden, there, apart, STATE)
-        h = tl.load(states + ((before.to(tl.int64) * batch + row) * ways + way) * hidden + i, there, 0.0)
-    reset = _sigmoid(by_reset + tl.load(given, there, 0.0))
-    keep = _sigmoid(by_keep + tl.load(given + hidden, there, 0.0))
-    fresh = tanh(tl.load(given + 2 * hidden, there, 0.0) + reset * by_new)
-    new = tl.where(real, fresh + keep * (h - fresh), 0.0)
-    tl.store(states + here * hidden + i, new, there)
-    tl.store(last + (row * ways + way) * hidden + i, new, i < tl.where(_ends(place, length), hidden, 0))
-    into = kept + here * 4 * hidden + i
-    tl.store(into, reset, there)
-    tl.store(into + hidden, keep, there)
-    tl.store(into + 2 * hidden, fresh, there)
-    tl.store(into + 3 * hidden, by_new, there)
+    if STATE_PARTS > 0:
+        offsets = row * product_row + direction * border + i
+        r_in += _sum_parts(state_product, offsets, mask, product_part, STATE_PARTS)
+        z_in += _sum_parts(state_product, offsets + hidden, mask, product_part, STATE_PARTS)
+        b_n += _sum_parts(state_product, offsets + 2 * hidden, mask, product_part, STATE_PARTS)
+        h = tl.load(states + ((previous.to(tl.int64) * batch + row) * directions + direction) * hidden + i, mask, 0.0)
+    r = _sigmoid(r_in + tl.load(inputs, mask, 0.0))
+    z = _sigmoid(z_in + tl.load(inputs + hidden, mask, 0.0))
+    n = tanh(tl.load(inputs + 2 * hidden, mask, 0.0) + r * b_n)
+    new = tl.where(real, n + z * (h - n), 0.0)
+    tl.store(states + index * hidden + i, new, mask)
+    final = i < tl.where(_is_last(position, length), hidden, 0)
+    tl.store(last + (row * directions + direction) * hidden + i, new, final)
+    out = saved_gates + index * 4 * hidden + i
+    tl.store(out, r, mask)
+    tl.store(out + hidden, z, mask)
+    tl.store(out + 2 * hidden, n, mask)
+    tl.store(out + 3 * hidden, b_n, mask)
 
 
-@triton.jit(do_not_specialize=["t", "steps", "batch", "behind"])
+@triton.jit(do_not_specialize=["t", "steps", "batch", "b_offset"])
 def encode_backward(
-    by_states, by_last, carried, through, kept, states, lengths, by_gates, t, steps, batch, hidden, ways, behind,
-    border, row_apart, apart, CARRIED: tl.constexpr, BLOCK: tl.constexpr,
+    grad_states, grad_last, carried, grad_state, saved_gates, states, lengths, grad_gates,
+    t, steps, batch, hidden, directions, b_offset, border, product_row, product_part,
+    CARRIED_PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """∂h' [S, B, ways, H], ∂last [B, ways, H], and in CARRIED parts what comes back from the step after → ∂a,
-    `behind` it ∂b, [S, B, ways, 3H], and in `through` [B, ways, H] ∂h but for what comes by b."""
-    row, way, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    place, before = _where(t, steps)
+    """Compute ∂a and, `b_offset` after it, ∂b, [S, B, W, 3H], and in `grad_state` [B, W, H] ∂h without the part that
+    comes through b.
+
+    Given are ∂h' [S, B, W, H], ∂last [B, W, H] and, in CARRIED_PARTS parts (0: none), the gradient through W_h of the
+    next step.
+    """
+    row, direction, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    position, previous = _positions(t, steps)
     length = tl.minimum(tl.load(lengths + row), steps)
-    there = i < hidden
-    here = (place.to(tl.int64) * batch + row) * ways + way
-    of_row = (row * ways + way) * hidden + i
-    g = tl.load(by_states + here * hidden + i, there, 0.0)
-    g += tl.load(by_last + of_row, i < tl.where(_ends(place, length), hidden, 0), 0.0)
-    if CARRIED > 0:
-        g += _summed(carried, row * row_apart + way * border + i, there, apart, CARRIED)
-        g += tl.load(through + of_row, there, 0.0)
-    g = tl.where(place < length, g, 0.0)
-    begun = i < tl.where(t > 0, hidden, 0)
-    h = tl.load(states + ((before.to(tl.int64) * batch + row) * ways + way) * hidden + i, begun, 0.0)
-    saved, a = kept + here * 4 * hidden + i, by_gates + here * 3 * hidden + i
-    tl.store(through + of_row, gates_backward(g, h, saved, a, behind, hidden, there), there)
+    mask = i < hidden
+    index = (position.to(tl.int64) * batch + row) * directions + direction
+    row_offsets = (row * directions + direction) * hidden + i
+    g = tl.load(grad_states + index * hidden + i, mask, 0.0)
+    g += tl.load(grad_last + row_offsets, i < tl.where(_is_last(position, length), hidden, 0), 0.0)
+    if CARRIED_PARTS > 0:
+        g += _sum_parts(carried, row * product_row + direction * border + i, mask, product_part, CARRIED_PARTS)
+        g += tl.load(grad_state + row_offsets, mask, 0.0)
+    g = tl.where(position < length, g, 0.0)
+    has_previous = i < tl.where(t > 0, hidden, 0)
+    previous_index = (previous.to(tl.int64) * batch + row) * directions + direction
+    h = tl.load(states + previous_index * hidden + i, has_previous, 0.0)
+    saved, a = saved_gates + index * 4 * hidden + i, grad_gates + index * 3 * hidden + i
+    tl.store(grad_state + row_offsets, gates_backward(g, h, saved, a, b_offset, hidden, mask), mask)

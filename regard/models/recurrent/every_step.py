@@ -2,9 +2,9 @@
 
     y_t = W x_t + b,      ∂L/∂W = Σ_t (∂L/∂y_t) x_tᵀ = [∂L/∂y_1 … ∂L/∂y_T] [x_1 … x_T]ᵀ
 
-Left to itself, autograd computes one small product a step and adds them up, which reads and writes all of W's gradient
-every time. Here the steps only note their inputs and gradients; when the last step's gradient has come, one large
-product does the sum. On a GPU, where a product this small costs its launch and little else, autograd is left to itself.
+Autograd alone computes one small product per step and adds them up, which reads and writes all of W's gradient every
+time. Here the steps only record their inputs and gradients; after the last step's gradient, one large product computes
+the sum. On a GPU, where a product this small costs little more than its launch, autograd does the work.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from regard.runtime.packed_product import Product, product_dtype
+from regard.runtime.packed_product import PackedProduct, product_dtype
 
 
 @dataclass
-class _Notes:
-    """What the steps of one forward pass leave for the one product."""
+class _Record:
+    """What the steps of one forward pass record for the large product."""
 
     weight: Tensor
     """W [..., out, in], in the dtype of the products"""
@@ -31,36 +31,40 @@ class _Notes:
     """b [..., out]"""
     steps: int = 0
     backward_pass: int = -1
-    """its number: one that asked for the inputs' gradients alone leaves its notes behind"""
+    """autograd's number of the backward pass that `passed` belongs to; a pass that computes only the inputs' gradients
+    leaves its entries behind"""
     passed: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    """of the steps whose gradient has come in it: (x_t, ∂L/∂y_t)"""
+    """(x_t, ∂L/∂y_t) of the steps that this backward pass has done, by their number"""
 
 
 class EveryStep:
-    """x [..., N, in] → y [..., N, out], for the steps of one forward pass; leading dims are those of W and b."""
+    """The map of x [..., N, in] to y = W x + b [..., N, out] for the steps of one forward pass.
+
+    Leading dims are those of W and b.
+    """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        noted = torch.is_grad_enabled() and not weight.is_cuda
-        if not noted and weight.dim() == 2:
-            self._map: Callable[[Tensor], Tensor] = Product(weight, bias)
+        recorded = torch.is_grad_enabled() and not weight.is_cuda
+        if not recorded and weight.dim() == 2:
+            self._map: Callable[[Tensor], Tensor] = PackedProduct(weight, bias)
             return
         dtype = product_dtype(weight)
-        ready, ready_bias = weight.to(dtype), None if bias is None else bias.to(dtype)
-        if not noted:
-            self._map = partial(_product, weight=ready, bias=ready_bias)
+        cast_weight, cast_bias = weight.to(dtype), None if bias is None else bias.to(dtype)
+        if not recorded:
+            self._map = partial(_product, weight=cast_weight, bias=cast_bias)
             return
-        notes = _Notes(ready.detach(), None if ready_bias is None else ready_bias.detach())
-        # Every step depends on the anchor, so its backward runs when the gradients of all steps have come, though they
-        # hand it none.
-        anchor = cast(Tensor, _Anchor.apply(weight, bias, notes))  # type: ignore[no-untyped-call]
-        self._map = lambda x: cast(Tensor, _Step.apply(x, anchor, notes))  # type: ignore[no-untyped-call]
+        record = _Record(cast_weight.detach(), None if cast_bias is None else cast_bias.detach())
+        # Every step depends on the anchor, so the anchor's backward runs after those of all steps, although they pass
+        # no gradient to it.
+        anchor = cast(Tensor, _StepsAnchor.apply(weight, bias, record))  # type: ignore[no-untyped-call]
+        self._map = lambda x: cast(Tensor, _Step.apply(x, anchor, record))  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._map(x)
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """W x + b"""
+    """Return W x + b."""
     x = x.to(weight.dtype)
     if weight.dim() == 2:
         return linear(x, weight, bias)
@@ -68,38 +72,42 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return product if bias is None else product.add_(bias[..., None, :])
 
 
-class _Anchor(torch.autograd.Function):
+class _StepsAnchor(torch.autograd.Function):
+    """A scalar that all steps depend on; its backward computes the gradients of W and b."""
+
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, notes: _Notes) -> Tensor:
-        ctx.notes, ctx.dtype, ctx.biased = notes, weight.dtype, bias is not None
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, record: _Record) -> Tensor:
+        ctx.record, ctx.dtype, ctx.biased = record, weight.dtype, bias is not None
         return weight.new_zeros(())
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:  # type: ignore[override]
-        notes = ctx.notes
-        inputs, gradients = (torch.cat(parts, -2) for parts in zip(*notes.passed.values(), strict=True))
-        notes.passed.clear()
+        record = ctx.record
+        inputs, gradients = (torch.cat(parts, -2) for parts in zip(*record.passed.values(), strict=True))
+        record.passed.clear()
         weight = gradients.mT @ inputs  # [..., out, T·N] [..., T·N, in]
         bias = gradients.sum(-2, dtype=ctx.dtype) if ctx.biased else None
         return weight.to(ctx.dtype), bias, None
 
 
 class _Step(torch.autograd.Function):
+    """W x + b of one step, which records x and the gradient for the anchor."""
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, anchor: Tensor, notes: _Notes) -> Tensor:
-        narrow = x.to(notes.weight.dtype)
-        ctx.notes, ctx.dtype, ctx.step = notes, x.dtype, notes.steps
-        notes.steps += 1
-        ctx.save_for_backward(narrow)
-        return _product(narrow, notes.weight, notes.bias)
+    def forward(ctx: Any, x: Tensor, anchor: Tensor, record: _Record) -> Tensor:
+        cast_x = x.to(record.weight.dtype)
+        ctx.record, ctx.dtype, ctx.step = record, x.dtype, record.steps
+        record.steps += 1
+        ctx.save_for_backward(cast_x)
+        return _product(cast_x, record.weight, record.bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         (x,) = ctx.saved_tensors
-        notes, now = ctx.notes, torch._C._current_graph_task_id()
-        if notes.backward_pass != now:
-            notes.backward_pass, notes.passed = now, {}
-        gradient = gradient.to(notes.weight.dtype)
-        shape = (*notes.weight.shape[:-2], -1)  # all further leading dims count as rows
-        notes.passed[ctx.step] = tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient))
-        return (gradient @ notes.weight).to(ctx.dtype), None, None
+        record, backward_pass = ctx.record, torch._C._current_graph_task_id()
+        if record.backward_pass != backward_pass:
+            record.backward_pass, record.passed = backward_pass, {}
+        gradient = gradient.to(record.weight.dtype)
+        shape = (*record.weight.shape[:-2], -1)  # all further leading dims count as rows
+        record.passed[ctx.step] = tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient))
+        return (gradient @ record.weight).to(ctx.dtype), None, None

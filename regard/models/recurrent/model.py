@@ -1,12 +1,12 @@
-"""Encoder and decoder with attention: Bahdanau et al. 2015, Luong et al. 2015, and what lies between.
+"""The recurrent encoder–decoder with attention: Bahdanau et al. 2015, Luong et al. 2015, and variants between them.
 
     encoder   h_1 … h_S = RNN(x_1 … x_S), one or two directions
     Bahdanau  c_t = attend(s_{t−1}, h);   s_t = RNN([y_{t−1}; c_t], s_{t−1})          attend, then step
     Luong     s_t = RNN([y_{t−1}; o_{t−1}], s_{t−1});   c_t = attend(s_t, h)          step, then attend
     output    o_t = tanh(W [s_t; c_t]),   p(y_t) = softmax(E o_t)
 
-Without input feeding the RNN sees y alone, so that all its steps, and all of attention, run at once.
-B sentences, S source positions, T target positions, k hypotheses a sentence.
+Without input feeding the RNN has y as its only input, so that all its steps, and all of attention, run at once.
+B sentences, S source positions, T target positions, k hypotheses per sentence.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from regard.core.attention import Attention
-from regard.core.checks import choices, share, whole_number
+from regard.core.checks import choices, fraction, whole_number
 from regard.core.kernels.gpu.kernels import without_kernels
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
 from regard.core.pattern_text import parse
 from regard.core.patterns import Pattern
-from regard.core.scores import Additive, Cosine, Dot, Score, wide
+from regard.core.scores import Additive, Cosine, Dot, Score, at_least_float32
 from regard.models.decoded import Decoded
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
@@ -34,14 +34,14 @@ from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.decoder_loop import Weights as LoopWeights
 from regard.models.recurrent.decoder_loop import decode
-from regard.models.recurrent.encoder import Encoder
-from regard.models.recurrent.step import State, Steps, weights_of
+from regard.models.recurrent.encoder import RecurrentEncoder
+from regard.models.recurrent.step import RecurrentState, RecurrentSteps, weights_of
 from regard.models.tying import Tie, tie
 
 
 @dataclass(frozen=True)
 class RecurrentOptions:
-    """What can be chosen."""
+    """The options of a recurrent translator: the section `model` of a recipe."""
 
     kind: Literal["rnn"] = "rnn"
     cell: Literal["gru", "lstm"] = "gru"
@@ -60,14 +60,14 @@ class RecurrentOptions:
     attention: int = 512
     """hidden features of the additive score"""
     pattern: str = "full"
-    """which source positions a step may look at, as text; `window(D)` is Luong's monotonic local attention"""
+    """the source positions that a step may attend to, as text; `window(D)` is Luong's monotonic local attention"""
     predictive: int = 0
     """D of Luong's predictive local attention; 0: none"""
     normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
     estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
     """how hard attention is trained"""
     readout: int = 0
-    """features of o; 0: as wide as the embedding that is the output layer, or as the decoder where none is"""
+    """features of o; 0: as many as the embedding has if it is tied to the output layer, otherwise as the decoder"""
     tie: Tie = "target"
     """the output layer is the target embedding; with "all" the source embedding too"""
     dropout: float = 0.3
@@ -82,7 +82,7 @@ class RecurrentOptions:
                 f"model.readout: expected {self.embedding}, as the embedding, which is the output layer too "
                 f'(or tie = "none"), got {self.readout}'
             )
-        share("model.dropout", self.dropout)
+        fraction("model.dropout", self.dropout)
         choices("model", self)
         heads = heads_of(parse(self.pattern))
         if heads is not None:
@@ -96,7 +96,7 @@ class Recurrent(nn.Module):
         super().__init__()
         self.options = options
         states = options.encoder * (2 if options.bidirectional else 1)
-        self.encoder = Encoder(
+        self.encoder = RecurrentEncoder(
             options.cell,
             source_vocabulary,
             options.embedding,
@@ -107,14 +107,14 @@ class Recurrent(nn.Module):
         )
         self.embedding = Embedding(target_vocabulary, options.embedding, padding_idx=0)
         size = options.readout or (options.embedding if options.tie != "none" else options.decoder)
-        fed = 0 if not options.input_feeding else states if options.order == "bahdanau" else size
+        feed_size = 0 if not options.input_feeding else states if options.order == "bahdanau" else size
         self.recurrence = cells.recurrence(
-            options.cell, options.embedding + fed, options.decoder, options.decoder_layers, options.dropout
+            options.cell, options.embedding + feed_size, options.decoder, options.decoder_layers, options.dropout
         )
         self.attend = Attention(_score(options, states), _pattern(options, states), _normalizer(options))
-        # W of additive and general scores: a linear map of every step, so it stands here and not in the score.
-        wide = {"additive": options.attention, "general": states}.get(options.score)
-        self.query = None if wide is None else nn.Linear(options.decoder, wide, bias=False)
+        # W of additive and general scores is a linear map of every step, so it is a layer here and not in the score.
+        width = {"additive": options.attention, "general": states}.get(options.score)
+        self.query = None if width is None else nn.Linear(options.decoder, width, bias=False)
         self.bridge = nn.Linear(states, options.decoder) if options.bridge else None
         self.combine = nn.Linear(options.decoder + states, size)
         self.output = nn.Linear(size, target_vocabulary)
@@ -126,156 +126,165 @@ class Recurrent(nn.Module):
     def forward(
         self, source: Tensor, lengths: Tensor, target: Tensor, sampling: float = 0.0, weights: bool = False
     ) -> Decoded:
-        """source [B, S] of `lengths` [B]; target [B, T], beginning with the start token.
+        """Decode target [B, T], which begins with the start token, given source [B, S] of `lengths` [B].
 
-        `sampling` is the share of target tokens that the decoder is fed from its own predictions instead (scheduled
-        sampling, Bengio et al. 2015).
+        `sampling` is the fraction of target tokens that are replaced by the decoder's own predictions (scheduled
+        sampling, Bengio et al. 2015). `weights` are returned if requested.
         """
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states, lengths=lengths)
-        hidden = self._first(states, last)
+        hidden = self._initial_hidden(states, last)
         if sampling == 0 and self._runs_as_one(states):
-            return self._as_one(memory, hidden[0][0], target, weights)
+            return self._fused_loop(memory, hidden[0][0], target, weights)
         if self.options.input_feeding or sampling > 0:
             return self._step_by_step(memory, hidden, target, sampling, weights)
         return self._all_at_once(memory, hidden, target, weights)
 
     @property
     def source_embedding(self) -> nn.Module:
+        """The module that embeds the source's tokens."""
         return self.encoder.embedding
 
     @property
     def reinforced(self) -> bool:
-        """Is hard attention rewarded for its choices?"""
+        """Is hard attention trained by REINFORCE?"""
         return self.options.estimator == "reinforce"
 
-    def recordable(self, device: torch.device) -> bool:
-        """Does a loss on the device depend on what lies there alone, never asked for by the host? Of the kinds of this
-        model that is so where all steps are one function."""
-        return self._usual and self.encoder.never_waits(device)
+    def can_capture(self, device: torch.device) -> bool:
+        """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? That holds where one
+        function runs all steps."""
+        return self._has_fused_loop and self.encoder.can_capture(device)
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """What there is beside the attention to the source: nothing."""
+        """Return the weights of attentions other than that to the source: there are none."""
         return {}
 
     def logits(self, output: Tensor) -> Tensor:
-        """o [..., O] → [..., V]"""
+        """Return the logits [..., V] of outputs o [..., O]."""
         logits: Tensor = self.output(output)
         return logits
 
-    def _first(self, states: Tensor, last: tuple[Tensor, ...]) -> tuple[Hidden, ...]:
-        """s_0 of each layer: the bridge from the encoder's last state, or 0."""
+    def _initial_hidden(self, states: Tensor, last: tuple[Tensor, ...]) -> tuple[Hidden, ...]:
+        """Return s_0 of each layer: the bridge from the encoder's last state, or 0."""
         layers = self.options.decoder_layers
         if self.bridge is None:
-            zero = wide(states[:, 0, :0]).new_zeros(states.shape[0], self.options.decoder)
+            zero = at_least_float32(states[:, 0, :0]).new_zeros(states.shape[0], self.options.decoder)
             return tuple((zero,) * len(last) for _ in range(layers))
-        begun = [torch.tanh(wide(self.bridge(x))) for x in last]  # [encoder layers, B, H]
-        return tuple(tuple(x[min(layer, len(x) - 1)] for x in begun) for layer in range(layers))
+        bridged = [torch.tanh(at_least_float32(self.bridge(x))) for x in last]  # [encoder layers, B, H]
+        return tuple(tuple(x[min(layer, len(x) - 1)] for x in bridged) for layer in range(layers))
 
     def _all_at_once(self, memory: Memory, hidden: tuple[Hidden, ...], target: Tensor, weights: bool) -> Decoded:
+        """Decode without input feeding: all steps of the RNN and all of attention at once."""
         joined = tuple(torch.stack(parts) for parts in zip(*hidden, strict=True))  # each [layers, B, H]
         embedded = self.dropout(self.embedding(target))  # [B, T, D]
         states, _ = self.recurrence(embedded, joined if len(joined) > 1 else joined[0])  # [B, T, H]
         query = states
         if self.options.order == "bahdanau":
             query = torch.cat([hidden[-1][0][:, None].to(states.dtype), states[:, :-1]], 1)
-        seen = memory.read(query if self.query is None else self.query(query), weights=weights)
-        output = torch.tanh(self.combine(torch.cat([states, seen.context.to(states.dtype)], -1)))
-        return Decoded(self.dropout(output), seen.weights, seen.log_probability)
+        attended = memory.read(query if self.query is None else self.query(query), weights=weights)
+        output = torch.tanh(self.combine(torch.cat([states, attended.context.to(states.dtype)], -1)))
+        return Decoded(self.dropout(output), attended.weights, attended.log_probability)
 
     @property
-    def _usual(self) -> bool:
-        """Is it the decoder whose steps a GPU has one function for?"""
+    def _has_fused_loop(self) -> bool:
+        """Is this the kind of decoder that decoder_loop.py implements?"""
         options = self.options
         kind = (options.cell, options.order, options.score, options.normalizer, options.pattern)
         plain = options.decoder_layers == 1 and options.input_feeding and not options.predictive
         return plain and kind == ("gru", "luong", "additive", "softmax", "full")
 
     def _runs_as_one(self, states: Tensor) -> bool:
-        return self._usual and states.dtype is torch.float32 and without_kernels(states.device) is None
+        return self._has_fused_loop and states.dtype is torch.float32 and without_kernels(states.device) is None
 
-    def _as_one(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
+    def _fused_loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
+        """Decode by one function for all steps (decoder_loop.py), on a GPU."""
         score = self.attend.score
         assert isinstance(score, Additive) and self.query is not None
         weight, bias = weights_of(self.recurrence, "ih", 0)
-        by_word, by_feed = weight.split([self.options.embedding, self.combine.out_features], 1)
-        by_state, state_bias = weights_of(self.recurrence, "hh", 0)
-        gates = wide(linear(self.dropout(self.embedding(target)).transpose(0, 1), by_word, bias))  # [T, B, 3H]
+        word_weight, feed_weight = weight.split([self.options.embedding, self.combine.out_features], 1)
+        state_weight, state_bias = weights_of(self.recurrence, "hh", 0)
+        gates = at_least_float32(
+            linear(self.dropout(self.embedding(target)).transpose(0, 1), word_weight, bias)
+        )  # [T, B, 3H]
         lengths = memory.lengths
         if lengths is None:
             lengths = torch.full((len(target),), memory.keys, device=target.device)
         shared = (
-            by_feed,
-            by_state,
+            feed_weight,
+            state_weight,
             state_bias,
             self.query.weight,
             score.vector,
             self.combine.weight,
             self.combine.bias,
         )
-        outputs, seen = decode(gates, hidden, wide(memory.key), wide(memory.value), lengths, LoopWeights(*shared))
-        return Decoded(self.dropout(outputs.transpose(0, 1)), seen.transpose(0, 1) if weights else None)
+        outputs, attention = decode(
+            gates, hidden, at_least_float32(memory.key), at_least_float32(memory.value), lengths, LoopWeights(*shared)
+        )
+        return Decoded(self.dropout(outputs.transpose(0, 1)), attention.transpose(0, 1) if weights else None)
 
     def _step_by_step(
         self, memory: Memory, hidden: tuple[Hidden, ...], target: Tensor, sampling: float, weights: bool
     ) -> Decoded:
-        steps = Steps(self)
+        """Decode one step after another, as input feeding and scheduled sampling need it."""
+        steps = RecurrentSteps(self)
         gates = steps.gates(self.dropout(self.embedding(target))).unbind(1)  # T of [B, 3H or 4H]
         output = gates[0].new_zeros(target.shape[0], self.combine.out_features)
         output_each_step = self.options.order == "luong" or sampling > 0
-        outputs, seen = [], []
-        for t, now in enumerate(gates):
+        outputs, attended = [], []
+        for t, step_gates in enumerate(gates):
             if sampling > 0 and t > 0:
-                now = steps.gates(self.dropout(self.embedding(self._sampled(target[:, t], output, sampling))))
-            hidden, joined, result = steps(now, hidden, output, memory, t, weights)
+                tokens = self._mix_in_predictions(target[:, t], output, sampling)
+                step_gates = steps.gates(self.dropout(self.embedding(tokens)))
+            hidden, joined, result = steps(step_gates, hidden, output, memory, t, weights)
             output = steps.output(joined) if output_each_step else joined
             outputs.append(output)
-            seen.append(result)
+            attended.append(result)
         output = torch.stack(outputs, 1)  # [B, T, O]
         if not output_each_step:
             output = torch.tanh(self.combine(output))
         return Decoded(
             self.dropout(output),
-            torch.cat([x.weights for x in seen if x.weights is not None], -2) if weights else None,
-            torch.cat([x.log_probability for x in seen if x.log_probability is not None], -1)
-            if seen[0].log_probability is not None
+            torch.cat([x.weights for x in attended if x.weights is not None], -2) if weights else None,
+            torch.cat([x.log_probability for x in attended if x.log_probability is not None], -1)
+            if attended[0].log_probability is not None
             else None,
         )
 
-    def _sampled(self, target: Tensor, output: Tensor, sampling: float) -> Tensor:
-        """The target's tokens [B], a share of them replaced by the decoder's own; padding stays."""
+    def _mix_in_predictions(self, target: Tensor, output: Tensor, sampling: float) -> Tensor:
+        """Return target tokens [B] with a fraction of them predicted by the decoder; padding stays."""
         with torch.no_grad():
-            own = self.logits(output).argmax(-1)
-        coin = torch.rand(target.shape, device=target.device) < sampling
-        return torch.where(coin & (target != 0), own, target)
+            predicted = self.logits(output).argmax(-1)
+        replaced = torch.rand(target.shape, device=target.device) < sampling
+        return torch.where(replaced & (target != 0), predicted, target)
 
     # Search
 
-    def steps(self) -> Steps:
-        """The decoder's steps, for one pass, or for many searches without gradients."""
-        return Steps(self)
+    def steps(self) -> RecurrentSteps:
+        """Return the decoder's steps, for one pass, or for many searches without gradients."""
+        return RecurrentSteps(self)
 
-    def start(self, source: Tensor, lengths: Tensor, steps: Steps | None = None) -> State:
-        """One hypothesis for each sentence, before its first token."""
+    def start(self, source: Tensor, lengths: Tensor, steps: RecurrentSteps | None = None) -> RecurrentState:
+        """Return the state of one hypothesis per sentence, before its first token."""
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states[:, None], lengths=lengths[:, None])
-        hidden = tuple(tuple(x[:, None] for x in layer) for layer in self._first(states, last))
+        hidden = tuple(tuple(x[:, None] for x in layer) for layer in self._initial_hidden(states, last))
         feed = states.new_zeros(source.shape[0], 1, self.combine.out_features)
-        return State(hidden, feed, memory, self.steps() if steps is None else steps)
+        return RecurrentState(hidden, feed, memory, self.steps() if steps is None else steps)
 
-    def step(self, state: State, tokens: Tensor) -> tuple[Tensor, Tensor, State]:
-        """The last tokens [B, k] → (logits [B, k, V], weights [B, k, 1, 1, S], the next state)."""
+    def step(self, state: RecurrentState, tokens: Tensor) -> tuple[Tensor, Tensor, RecurrentState]:
+        """Feed the last tokens [B, k]; return (logits [B, k, V], weights [B, k, 1, 1, S], the next state)."""
         steps = state.steps
         gates = steps.gates(self.embedding(tokens))
-        hidden, joined, seen = steps(gates, state.hidden, state.feed, state.memory, state.position, weights=True)
+        hidden, joined, attended = steps(gates, state.hidden, state.feed, state.memory, state.position, weights=True)
         output = steps.output(joined)
-        assert seen.weights is not None
+        assert attended.weights is not None
         after = replace(state, hidden=hidden, feed=output, position=state.position + 1)
-        return steps.logits(output), seen.weights[:, :, None], after
+        return steps.logits(output), attended.weights[:, :, None], after
 
 
 def _score(options: RecurrentOptions, states: int) -> Score | str:
-    """The score, of queries that are projected already."""
+    """Return the score; its queries are projected by the model's `query` layer already."""
     if options.score == "additive":
         return Additive(None, states, options.attention)
     if options.score == "general":

@@ -1,6 +1,6 @@
-"""A recurrent decoder, one token further: the state that search carries on, and the step.
+"""One step of a recurrent decoder, and its state in search.
 
-B sentences, S source positions, k hypotheses a sentence.
+B sentences, S source positions, k hypotheses per sentence.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class DecoderLayers(Protocol):
 
 
 @dataclass(frozen=True)
-class State:
-    """k unfinished hypotheses of B sentences. Never changed: a step returns a new one."""
+class RecurrentState:
+    """The state of k unfinished hypotheses of each of B sentences. It is immutable: a step returns a new one."""
 
     hidden: tuple[Hidden, ...]
-    """of each layer, [B, k, H]"""
+    """the hidden state of each layer: tensors [B, k, H]"""
     feed: Tensor
     """o_{t−1} [B, k, O]"""
     memory: Memory
-    """keys [B, 1, S, ·]: hypotheses share them"""
-    steps: Steps
+    """the source: keys [B, 1, S, ·], which all hypotheses share"""
+    steps: RecurrentSteps
     position: int = 0
 
-    def select(self, parents: Tensor) -> State:
-        """Return the hypotheses [B, k'] of each sentence, in the given order."""
+    def select(self, parents: Tensor) -> RecurrentState:
+        """Return the state of the hypotheses `parents` [B, k'] of each sentence, in the given order."""
 
         def pick(x: Tensor) -> Tensor:
             return x.gather(1, parents[..., None].expand(*parents.shape, x.shape[-1]))
@@ -72,54 +72,54 @@ class State:
         hidden = tuple(tuple(pick(x) for x in layer) for layer in self.hidden)
         return replace(self, hidden=hidden, feed=pick(self.feed))
 
-    def keep(self, sentences: Tensor) -> State:
-        """Return the state of these sentences [B'] alone, in the given order."""
+    def keep(self, sentences: Tensor) -> RecurrentState:
+        """Return the state of the given sentences [B'] alone, in the given order."""
         hidden = tuple(tuple(x[sentences] for x in layer) for layer in self.hidden)
         return replace(self, hidden=hidden, feed=self.feed[sentences], memory=self.memory.select(sentences))
 
-    def static(self, steps: int) -> Held | None:
+    def static(self, steps: int) -> RecurrentStaticState | None:
         """Return a copy in static buffers for a CUDA graph; None if that is impossible."""
         if not self.memory.reads_alike:
             return None
         hidden = tuple(tuple(x.clone() for x in layer) for layer in self.hidden)
-        return Held(replace(self, hidden=hidden, feed=self.feed.clone()))
+        return RecurrentStaticState(replace(self, hidden=hidden, feed=self.feed.clone()))
 
     @property
     def tensors(self) -> list[Tensor]:
-        """all that a step changes"""
+        """The tensors that differ from step to step."""
         return [*(x for layer in self.hidden for x in layer), self.feed]
 
-    def changed(self, change: Callable[[Tensor], Tensor]) -> State:
-        """Return the state with every weight on the source changed before it is used."""
+    def changed(self, change: Callable[[Tensor], Tensor]) -> RecurrentState:
+        """Return a state in which `change` is applied to all attention weights before they are used."""
         return replace(self, memory=self.memory.changed(change))
 
 
 @dataclass(frozen=True)
-class Held:
-    """A state in static buffers, which a CUDA graph updates in place."""
+class RecurrentStaticState:
+    """A state whose tensors are static buffers, which a CUDA graph updates in place."""
 
-    state: State
+    state: RecurrentState
 
-    def update_(self, after: State, parents: Tensor) -> None:
-        """Copy the state after a step, of the hypotheses [B, k], into the buffers."""
+    def update_(self, after: RecurrentState, parents: Tensor) -> None:
+        """Copy the state after a step into the buffers: that of the hypotheses [B, k] that the next step continues."""
         for old, new in zip(self.state.tensors, after.select(parents).tensors, strict=True):
             old.copy_(new)
 
-    def snapshot(self, steps: int) -> State:
+    def snapshot(self, steps: int) -> RecurrentState:
         """Return the state after so many steps."""
         return replace(self.state, position=self.state.position + steps)
 
 
-class Steps:
-    """The decoder's step, for one pass: weights are made ready once, and get their gradient once."""
+class RecurrentSteps:
+    """The steps of one pass of the decoder: weights are cast once, and their gradient is computed once."""
 
     def __init__(self, model: DecoderLayers) -> None:
         options, recurrence = model.options, model.recurrence
         self._bahdanau = options.order == "bahdanau"
         weight, bias = weights_of(recurrence, "ih", 0)
         self._embedding = EveryStep(weight[:, : options.embedding], bias)
-        by_feed = weight[:, options.embedding :]
-        self._feed = EveryStep(by_feed) if options.input_feeding else None
+        feed_weight = weight[:, options.embedding :]
+        self._feed = EveryStep(feed_weight) if options.input_feeding else None
         layers = range(options.decoder_layers)
         self._input = [EveryStep(*weights_of(recurrence, "ih", layer)) for layer in layers[1:]]
         self._state = [EveryStep(*weights_of(recurrence, "hh", layer)) for layer in layers]
@@ -129,15 +129,15 @@ class Steps:
         self._dropout = model.dropout
 
     def gates(self, embedded: Tensor) -> Tensor:
-        """What the embedding brings to the first layer's gates: [..., D] → [..., 3H or 4H], for all steps at once."""
+        """Return the products [..., 3H or 4H] of embeddings [..., D] for the first layer's gates; all steps at once."""
         return self._embedding(embedded)
 
     def output(self, joined: Tensor) -> Tensor:
-        """o = tanh(W [s; c])"""
+        """Return o = tanh(W [s; c])."""
         return torch.tanh(self._output(joined))
 
     def logits(self, output: Tensor) -> Tensor:
-        """E o + b, for search; training does it for all steps at once."""
+        """Return E o + b, for search; in training the model computes it for all steps at once."""
         return self._logits(output)
 
     @cached_property
@@ -151,23 +151,26 @@ class Steps:
     def __call__(
         self, gates: Tensor, hidden: tuple[Hidden, ...], output: Tensor, memory: Memory, position: int, weights: bool
     ) -> tuple[tuple[Hidden, ...], Tensor, Result]:
-        """What y_{t−1} brings [..., 3H], s_{t−1}, o_{t−1} → (s_t, [s_t; c_t], what attention saw)."""
-        seen: Result | None = None
+        """Return s_t, [s_t; c_t] and the result of attention.
+
+        `gates` are the products [..., 3H or 4H] with y_{t−1}, `hidden` is s_{t−1}, `output` o_{t−1}.
+        """
+        attended: Result | None = None
         if self._bahdanau:
-            seen = self._read(hidden[-1][0], memory, position, weights)
+            attended = self._read(hidden[-1][0], memory, position, weights)
         if self._feed is not None:
-            gates = gates + self._feed(output if seen is None else seen.context[..., 0, :])
+            gates = gates + self._feed(output if attended is None else attended.context[..., 0, :])
         new: list[Hidden] = []
         for layer, (state, old) in enumerate(zip(self._state, hidden, strict=True)):
             if layer:
                 gates = self._input[layer - 1](self._dropout(new[-1][0]))
             new.append(cells.step(gates, state(old[0]), old))
         top = new[-1][0]
-        if seen is None:
-            seen = self._read(top, memory, position, weights)
-        return tuple(new), torch.cat([top, seen.context[..., 0, :].to(top.dtype)], -1), seen
+        if attended is None:
+            attended = self._read(top, memory, position, weights)
+        return tuple(new), torch.cat([top, attended.context[..., 0, :].to(top.dtype)], -1), attended
 
 
 def weights_of(recurrence: nn.Module, part: str, layer: int) -> tuple[Tensor, Tensor]:
-    """(W, b) of "ih" or "hh" in a layer."""
+    """Return (W, b) of the input ("ih") or of the state ("hh") in a layer of an `nn.GRU` or `nn.LSTM`."""
     return getattr(recurrence, f"weight_{part}_l{layer}"), getattr(recurrence, f"bias_{part}_l{layer}")

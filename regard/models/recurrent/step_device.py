@@ -1,9 +1,9 @@
-"""One step of a recurrent decoder on the device: a GRU's gates, additive attention by one query a row, and back.
+"""Triton kernels of one step of a recurrent decoder: a GRU, additive attention of one query per row, and gradients.
 
 B rows of the batch, H features of the state, S source positions, A hidden features of the score, E of source states,
-O of outputs. A product of so few rows keeps a GPU busy only if it is cut along what it sums over: it comes as *parts*,
-[parts, B, N], and who reads it sums them up. Rows may lie apart; `…_row` says how far, `…_apart` how far parts lie.
-What differs from batch to batch is not specialized on: a kernel would be compiled again and again.
+O of outputs. A product of so few rows keeps a GPU busy only if it is split along the summed dimension (split-K): it is
+passed as *parts* [parts, B, N], and the kernel that reads it adds them up. `…_row` is the stride of rows, `…_part` that
+of parts. Sizes that differ from batch to batch are not specialized on, to avoid recompilation.
 
     r, z = σ(a_r + b_r), σ(a_z + b_z);   n = tanh(a_n + r b_n);   h' = n + z (h − n)
     e_s = Σ_a v_a tanh(q_a + k_sa);      w = softmax(e);          c = Σ_s w_s value_s
@@ -23,82 +23,87 @@ def _sigmoid(x):
 
 
 @triton.jit
-def _summed(parts, at, there, apart, COUNT: tl.constexpr):
-    total = tl.load(parts + at, there, 0.0)
+def _sum_parts(parts, offsets, mask, part_stride, COUNT: tl.constexpr):
+    """Return the sum of the parts of a product at some offsets."""
+    total = tl.load(parts + offsets, mask, 0.0)
     for part in tl.static_range(1, COUNT):
-        total += tl.load(parts + part * apart + at, there, 0.0)
+        total += tl.load(parts + part * part_stride + offsets, mask, 0.0)
     return total
 
 
 @triton.jit(do_not_specialize=["batch"])
 def product(
-    x, weight, parts, batch, columns, inner, chunk, x_row, border, behind,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INNER: tl.constexpr, PRECISION: tl.constexpr,
+    x, weight, parts, batch, columns, inner, chunk, x_row, border, offset,
+    TILE_ROWS: tl.constexpr, TILE_COLUMNS: tl.constexpr, TILE_INNER: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """x [B, K] weightᵀ, weight [N, K] → parts [parts, B, N], of `chunk` of K each. From column `border` on, x is what
-    lies `behind` further on."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    n = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    """Compute x weightᵀ, x [B, K], weight [N, K], as parts [parts, B, N] of `chunk` terms each. Columns from `border`
+    on take x + `offset` for x."""
+    rows = tl.program_id(0) * TILE_ROWS + tl.arange(0, TILE_ROWS)
+    n = tl.program_id(1) * TILE_COLUMNS + tl.arange(0, TILE_COLUMNS)
     begin = tl.program_id(2) * chunk
-    x += tl.where(tl.program_id(1) * COLUMNS >= border, behind, 0)
-    total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for first in range(begin, min(begin + chunk, inner), INNER):
-        i = first + tl.arange(0, INNER)
+    x += tl.where(tl.program_id(1) * TILE_COLUMNS >= border, offset, 0)
+    total = tl.zeros((TILE_ROWS, TILE_COLUMNS), tl.float32)
+    for first in range(begin, min(begin + chunk, inner), TILE_INNER):
+        i = first + tl.arange(0, TILE_INNER)
         a = tl.load(x + rows[:, None] * x_row + i[None, :], (rows < batch)[:, None] & (i < inner)[None, :], 0.0)
         b = tl.load(weight + n[:, None] * inner + i[None, :], (n < columns)[:, None] & (i < inner)[None, :], 0.0)
         total = tl.dot(a, tl.trans(b), total, input_precision=PRECISION)
-    into = parts + tl.program_id(2) * batch * columns + rows[:, None] * columns + n[None, :]
-    tl.store(into, total, (rows < batch)[:, None] & (n < columns)[None, :])
+    out = parts + tl.program_id(2) * batch * columns + rows[:, None] * columns + n[None, :]
+    tl.store(out, total, (rows < batch)[:, None] & (n < columns)[None, :])
 
 
 @triton.jit
 def gru_forward(
-    given, fed, state, state_bias, old, new, kept, hidden, fed_apart, state_row, state_apart, old_row, new_row,
-    FED: tl.constexpr, STATE: tl.constexpr, BLOCK: tl.constexpr,
+    inputs, feed, state, state_bias, old, new, saved_gates, hidden, feed_part, state_row, state_part, old_row, new_row,
+    FEED_PARTS: tl.constexpr, STATE_PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """What the words bring [B, 3H], in FED parts what the last output brings, in STATE parts W_h h, and h [B, H] → h'
-    [B, H]; r, z, n and b_n are kept, [B, 4H]."""
+    """Compute the new state h' [B, H] of a GRU, and save r, z, n and b_n, [B, 4H], for the gradient.
+
+    `inputs` [B, 3H] are the products with the embeddings; `feed` the product with the last output, in FEED_PARTS parts
+    (0: none); `state` is W_h h in STATE_PARTS parts; `old` is h [B, H].
+    """
     row, i = tl.program_id(1), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    there = i < hidden
+    mask = i < hidden
     a, b = row * 3 * hidden + i, row * state_row + i
-    by_reset = tl.load(given + a, there, 0.0)
-    by_keep = tl.load(given + a + hidden, there, 0.0)
-    by_fresh = tl.load(given + a + 2 * hidden, there, 0.0)
-    if FED > 0:
-        by_reset += _summed(fed, a, there, fed_apart, FED)
-        by_keep += _summed(fed, a + hidden, there, fed_apart, FED)
-        by_fresh += _summed(fed, a + 2 * hidden, there, fed_apart, FED)
-    by_reset += _summed(state, b, there, state_apart, STATE) + tl.load(state_bias + i, there, 0.0)
-    by_keep += _summed(state, b + hidden, there, state_apart, STATE) + tl.load(state_bias + hidden + i, there, 0.0)
-    by_new = _summed(state, b + 2 * hidden, there, state_apart, STATE)
-    by_new += tl.load(state_bias + 2 * hidden + i, there, 0.0)
-    reset, keep = _sigmoid(by_reset), _sigmoid(by_keep)
-    fresh = tanh(by_fresh + reset * by_new)
-    h = tl.load(old + row * old_row + i, there, 0.0)
-    tl.store(new + row * new_row + i, fresh + keep * (h - fresh), there)
-    into = kept + row * 4 * hidden + i
-    tl.store(into, reset, there)
-    tl.store(into + hidden, keep, there)
-    tl.store(into + 2 * hidden, fresh, there)
-    tl.store(into + 3 * hidden, by_new, there)
+    r_in = tl.load(inputs + a, mask, 0.0)
+    z_in = tl.load(inputs + a + hidden, mask, 0.0)
+    a_n = tl.load(inputs + a + 2 * hidden, mask, 0.0)
+    if FEED_PARTS > 0:
+        r_in += _sum_parts(feed, a, mask, feed_part, FEED_PARTS)
+        z_in += _sum_parts(feed, a + hidden, mask, feed_part, FEED_PARTS)
+        a_n += _sum_parts(feed, a + 2 * hidden, mask, feed_part, FEED_PARTS)
+    r_in += _sum_parts(state, b, mask, state_part, STATE_PARTS) + tl.load(state_bias + i, mask, 0.0)
+    z_in += _sum_parts(state, b + hidden, mask, state_part, STATE_PARTS) + tl.load(state_bias + hidden + i, mask, 0.0)
+    b_n = _sum_parts(state, b + 2 * hidden, mask, state_part, STATE_PARTS)
+    b_n += tl.load(state_bias + 2 * hidden + i, mask, 0.0)
+    r, z = _sigmoid(r_in), _sigmoid(z_in)
+    n = tanh(a_n + r * b_n)
+    h = tl.load(old + row * old_row + i, mask, 0.0)
+    tl.store(new + row * new_row + i, n + z * (h - n), mask)
+    out = saved_gates + row * 4 * hidden + i
+    tl.store(out, r, mask)
+    tl.store(out + hidden, z, mask)
+    tl.store(out + 2 * hidden, n, mask)
+    tl.store(out + 3 * hidden, b_n, mask)
 
 
 @triton.jit(do_not_specialize=["keys"])
 def attend_forward(
-    asked, query, key, vector, value, lengths, weights, context,
-    keys, hidden, features, asked_row, asked_apart, context_row,
-    ASKED: tl.constexpr, KEYS: tl.constexpr, BLOCK: tl.constexpr,
+    query_product, query, key, vector, value, lengths, weights, context,
+    keys, hidden, features, product_row, product_part, context_row,
+    QUERY_PARTS: tl.constexpr, KEYS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """q [B, A] in ASKED parts, k' [B, S, A], value [B, S, E] → q, weights [B, S], context [B, E]. One program a row."""
+    """Compute weights [B, S] and context [B, E] of additive attention, one row per program; store q [B, A] too, which
+    comes in QUERY_PARTS parts. `key` is k' [B, S, A], `value` [B, S, E]."""
     row = tl.program_id(0)
-    s, inside = tl.arange(0, KEYS), tl.arange(0, BLOCK)
+    s, block = tl.arange(0, KEYS), tl.arange(0, BLOCK)
     real = s < tl.load(lengths + row)
     energies = tl.zeros((KEYS,), tl.float32)
     for first in range(0, hidden, BLOCK):
-        a = first + inside
-        there = (s < keys)[:, None] & (a < hidden)[None, :]
-        k = tl.load(key + row * keys * hidden + s[:, None] * hidden + a[None, :], there, 0.0)
-        q = _summed(asked, row * asked_row + a, a < hidden, asked_apart, ASKED)
+        a = first + block
+        mask = (s < keys)[:, None] & (a < hidden)[None, :]
+        k = tl.load(key + row * keys * hidden + s[:, None] * hidden + a[None, :], mask, 0.0)
+        q = _sum_parts(query_product, row * product_row + a, a < hidden, product_part, QUERY_PARTS)
         tl.store(query + row * hidden + a, q, a < hidden)
         v = tl.load(vector + a, a < hidden, 0.0)
         energies += tl.sum(v[None, :] * tanh(q[None, :] + k), 1)
@@ -108,122 +113,128 @@ def attend_forward(
     w = w / tl.where(total == 0, 1.0, total)
     tl.store(weights + row * keys + s, w, s < keys)
     for first in range(0, features, BLOCK):
-        d = first + inside
-        there = (s < keys)[:, None] & (d < features)[None, :]
-        states = tl.load(value + row * keys * features + s[:, None] * features + d[None, :], there, 0.0)
+        d = first + block
+        mask = (s < keys)[:, None] & (d < features)[None, :]
+        states = tl.load(value + row * keys * features + s[:, None] * features + d[None, :], mask, 0.0)
         tl.store(context + row * context_row + d, tl.sum(w[:, None] * states, 0), d < features)
 
 
 @triton.jit(do_not_specialize=["size"])
 def output_forward(combined, bias, output, size, columns, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """tanh(what comes in PARTS + bias), [B, O]"""
+    """Compute the outputs o = tanh(combined + bias) [B, O]; `combined` comes in PARTS parts."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    found = _summed(combined, i, i < size, size, PARTS) + tl.load(bias + i % columns, i < size, 0.0)
-    tl.store(output + i, tanh(found), i < size)
+    x = _sum_parts(combined, i, i < size, size, PARTS) + tl.load(bias + i % columns, i < size, 0.0)
+    tl.store(output + i, tanh(x), i < size)
 
 
 @triton.jit(do_not_specialize=["size"])
 def output_backward(
-    gradient, fed, output, result, size, columns, fed_row, fed_apart, FED: tl.constexpr, BLOCK: tl.constexpr
+    gradient, feed, output, result, size, columns, feed_row, feed_part, FEED_PARTS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """∂ of what o = tanh(·) was made of, [B, O]: (∂o + what comes back from the next step in FED parts) (1 − o²)."""
+    """Compute the gradient of the argument of o = tanh(·), [B, O]: (∂o + gradient from the next step) (1 − o²); the
+    latter, `feed`, comes in FEED_PARTS parts."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     g = tl.load(gradient + i, i < size, 0.0)
-    if FED > 0:
-        g += _summed(fed, i // columns * fed_row + i % columns, i < size, fed_apart, FED)
+    if FEED_PARTS > 0:
+        g += _sum_parts(feed, i // columns * feed_row + i % columns, i < size, feed_part, FEED_PARTS)
     o = tl.load(output + i, i < size, 0.0)
     tl.store(result + i, g * (1.0 - o * o), i < size)
 
 
 @triton.jit(do_not_specialize=["keys"])
 def attend_backward(
-    query, key, vector, value, weights, joined, weights_gradient, by_context, by_query, slopes,
-    keys, hidden, features, joined_row, joined_apart,
-    JOINED: tl.constexpr, KEYS: tl.constexpr, BLOCK: tl.constexpr,
+    query, key, vector, value, weights, joined, grad_weights, grad_context, grad_query, grad_energies,
+    keys, hidden, features, joined_row, joined_part,
+    JOINED_PARTS: tl.constexpr, KEYS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """∂c [B, E] in JOINED parts, ∂w [B, S] → ∂c, ∂q [B, A] and ∂e [B, S]."""
+    """Compute ∂c [B, E], ∂q [B, A] and ∂e [B, S], given ∂c in JOINED_PARTS parts and ∂w [B, S]."""
     row = tl.program_id(0)
-    s, inside = tl.arange(0, KEYS), tl.arange(0, BLOCK)
+    s, block = tl.arange(0, KEYS), tl.arange(0, BLOCK)
     w = tl.load(weights + row * keys + s, s < keys, 0.0)
-    by_weights = tl.load(weights_gradient + row * keys + s, s < keys, 0.0)
+    grad_w = tl.load(grad_weights + row * keys + s, s < keys, 0.0)
     for first in range(0, features, BLOCK):
-        d = first + inside
-        there = (s < keys)[:, None] & (d < features)[None, :]
-        states = tl.load(value + row * keys * features + s[:, None] * features + d[None, :], there, 0.0)
-        g = _summed(joined, row * joined_row + d, d < features, joined_apart, JOINED)
-        tl.store(by_context + row * features + d, g, d < features)
-        by_weights += tl.sum(states * g[None, :], 1)
-    slope = w * (by_weights - tl.sum(w * by_weights, 0))
-    tl.store(slopes + row * keys + s, slope, s < keys)
+        d = first + block
+        mask = (s < keys)[:, None] & (d < features)[None, :]
+        states = tl.load(value + row * keys * features + s[:, None] * features + d[None, :], mask, 0.0)
+        g = _sum_parts(joined, row * joined_row + d, d < features, joined_part, JOINED_PARTS)
+        tl.store(grad_context + row * features + d, g, d < features)
+        grad_w += tl.sum(states * g[None, :], 1)
+    grad_e = w * (grad_w - tl.sum(w * grad_w, 0))
+    tl.store(grad_energies + row * keys + s, grad_e, s < keys)
     for first in range(0, hidden, BLOCK):
-        a = first + inside
+        a = first + block
         q = tl.load(query + row * hidden + a, a < hidden, 0.0)
         v = tl.load(vector + a, a < hidden, 0.0)
-        there = (s < keys)[:, None] & (a < hidden)[None, :]
-        y = tanh(q[None, :] + tl.load(key + row * keys * hidden + s[:, None] * hidden + a[None, :], there, 0.0))
-        tl.store(by_query + row * hidden + a, v * tl.sum(slope[:, None] * (1.0 - y * y), 0), a < hidden)
+        mask = (s < keys)[:, None] & (a < hidden)[None, :]
+        y = tanh(q[None, :] + tl.load(key + row * keys * hidden + s[:, None] * hidden + a[None, :], mask, 0.0))
+        tl.store(grad_query + row * hidden + a, v * tl.sum(grad_e[:, None] * (1.0 - y * y), 0), a < hidden)
 
 
 @triton.jit
-def gates_backward(g, h, saved, a, behind, hidden, there):
-    """∂h', h, and where r, z, n and b_n are kept → ∂a into `a`, ∂b `behind` it; returns ∂h but for what comes by b."""
-    reset, keep = tl.load(saved, there, 0.0), tl.load(saved + hidden, there, 0.0)
-    fresh, by_new = tl.load(saved + 2 * hidden, there, 0.0), tl.load(saved + 3 * hidden, there, 0.0)
-    inside = g * (1.0 - keep) * (1.0 - fresh * fresh)
-    by_reset = inside * by_new * reset * (1.0 - reset)
-    by_keep = g * (h - fresh) * keep * (1.0 - keep)
-    b = a + behind
-    tl.store(a, by_reset, there)
-    tl.store(b, by_reset, there)
-    tl.store(a + hidden, by_keep, there)
-    tl.store(b + hidden, by_keep, there)
-    tl.store(a + 2 * hidden, inside, there)
-    tl.store(b + 2 * hidden, inside * reset, there)
-    return g * keep
+def gates_backward(g, h, saved, a, b_offset, hidden, mask):
+    """Write ∂a to `a` and ∂b to `a + b_offset`, given ∂h' (`g`), h and the saved r, z, n and b_n; return ∂h without the
+    part that comes through b."""
+    r, z = tl.load(saved, mask, 0.0), tl.load(saved + hidden, mask, 0.0)
+    n, b_n = tl.load(saved + 2 * hidden, mask, 0.0), tl.load(saved + 3 * hidden, mask, 0.0)
+    grad_n = g * (1.0 - z) * (1.0 - n * n)
+    grad_r = grad_n * b_n * r * (1.0 - r)
+    grad_z = g * (h - n) * z * (1.0 - z)
+    b = a + b_offset
+    tl.store(a, grad_r, mask)
+    tl.store(b, grad_r, mask)
+    tl.store(a + hidden, grad_z, mask)
+    tl.store(b + hidden, grad_z, mask)
+    tl.store(a + 2 * hidden, grad_n, mask)
+    tl.store(b + 2 * hidden, grad_n * r, mask)
+    return g * z
 
 
 @triton.jit
 def gru_backward(
-    asked, joined, carried, through, kept, old, by_gates, hidden, behind,
-    asked_apart, joined_row, joined_apart, carried_row, carried_apart, old_row,
-    ASKED: tl.constexpr, JOINED: tl.constexpr, CARRIED: tl.constexpr, BLOCK: tl.constexpr,
+    query, joined, carried, grad_state, saved_gates, old, grad_gates, hidden, b_offset,
+    query_part, joined_row, joined_part, carried_row, carried_part, old_row,
+    QUERY_PARTS: tl.constexpr, JOINED_PARTS: tl.constexpr, CARRIED_PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """∂h' [B, H], the sum of what was asked, joined, and with CARRIED carried on → ∂a, `behind` it ∂b, [B, 3H], and in
-    `through` ∂h but for what comes by b."""
+    """Compute the gradients of a GRU step: ∂a and, `b_offset` after it, ∂b, [B, 3H], and in `grad_state` ∂h without the
+    part that comes through b.
+
+    ∂h' [B, H] is the sum of the gradients through the query, through [s; c] (`joined`) and, unless this is the last
+    step (CARRIED_PARTS = 0), through the next step (`carried` and `grad_state`).
+    """
     row, i = tl.program_id(1), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    there = i < hidden
-    g = _summed(asked, row * hidden + i, there, asked_apart, ASKED)
-    g += _summed(joined, row * joined_row + i, there, joined_apart, JOINED)
-    if CARRIED > 0:
-        g += _summed(carried, row * carried_row + i, there, carried_apart, CARRIED)
-        g += tl.load(through + row * hidden + i, there, 0.0)
-    h = tl.load(old + row * old_row + i, there, 0.0)
-    through_h = gates_backward(
-        g, h, kept + row * 4 * hidden + i, by_gates + row * 3 * hidden + i, behind, hidden, there
+    mask = i < hidden
+    g = _sum_parts(query, row * hidden + i, mask, query_part, QUERY_PARTS)
+    g += _sum_parts(joined, row * joined_row + i, mask, joined_part, JOINED_PARTS)
+    if CARRIED_PARTS > 0:
+        g += _sum_parts(carried, row * carried_row + i, mask, carried_part, CARRIED_PARTS)
+        g += tl.load(grad_state + row * hidden + i, mask, 0.0)
+    h = tl.load(old + row * old_row + i, mask, 0.0)
+    grad_h = gates_backward(
+        g, h, saved_gates + row * 4 * hidden + i, grad_gates + row * 3 * hidden + i, b_offset, hidden, mask
     )
-    tl.store(through + row * hidden + i, through_h, there)
+    tl.store(grad_state + row * hidden + i, grad_h, mask)
 
 
 @triton.jit(do_not_specialize=["steps", "batch", "keys"])
 def keys_backward(
-    query, key, vector, slopes, by_key, by_vector, steps, batch, keys, hidden,
+    query, key, vector, grad_energies, grad_key, grad_vector, steps, batch, keys, hidden,
     KEYS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """q [T, B, A], ∂e [T, B, S] of all steps → ∂k' [B, S, A], and of each row ∂v [B, A]. A program has a row and BLOCK
-    of A."""
+    """Compute ∂k' [B, S, A] and, for each row, ∂v [B, A], given q [T, B, A] and ∂e [T, B, S] of all steps. A program
+    computes one row and BLOCK features."""
     row, a = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     s = tl.arange(0, KEYS)
-    there = (s < keys)[:, None] & (a < hidden)[None, :]
-    at = row * keys * hidden + s[:, None] * hidden + a[None, :]
-    k = tl.load(key + at, there, 0.0)
+    mask = (s < keys)[:, None] & (a < hidden)[None, :]
+    offsets = row * keys * hidden + s[:, None] * hidden + a[None, :]
+    k = tl.load(key + offsets, mask, 0.0)
     total = tl.zeros((KEYS, BLOCK), tl.float32)
     vectors = tl.zeros((KEYS, BLOCK), tl.float32)
     for t in range(steps):
         q = tl.load(query + (t * batch + row) * hidden + a, a < hidden, 0.0)
-        slope = tl.load(slopes + (t * batch + row) * keys + s, s < keys, 0.0)[:, None]
+        grad_e = tl.load(grad_energies + (t * batch + row) * keys + s, s < keys, 0.0)[:, None]
         y = tanh(q[None, :] + k)
-        total += slope * (1.0 - y * y)
-        vectors += slope * y
+        total += grad_e * (1.0 - y * y)
+        vectors += grad_e * y
     v = tl.load(vector + a, a < hidden, 0.0)
-    tl.store(by_key + at, v[None, :] * total, there)
-    tl.store(by_vector + row * hidden + a, tl.sum(vectors, 0), a < hidden)
+    tl.store(grad_key + offsets, v[None, :] * total, mask)
+    tl.store(grad_vector + row * hidden + a, tl.sum(vectors, 0), a < hidden)

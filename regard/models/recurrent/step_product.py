@@ -1,4 +1,4 @@
-"""Products of a few rows, as a step of a recurrence has them, for a GPU (step_device.py)."""
+"""Matrix products of few rows on a GPU, as a step of a recurrence needs them (kernels in step_device.py)."""
 
 from __future__ import annotations
 
@@ -7,46 +7,48 @@ from torch import Tensor
 
 from regard.runtime.matmul_precision import exact_products
 
-ROWS, COLUMNS, INNER = 64, 32, 64
-"""what a program has of the result, and of what it sums over at once"""
+TILE_ROWS, TILE_COLUMNS, TILE_INNER = 64, 32, 64
+"""the tile of a program: rows and columns of the result, and terms of the sum per iteration"""
 PROGRAMS = 256
-"""that a product should be, so that every processor of a GPU has some"""
+"""the number of programs to launch for a product, so that all multiprocessors of a GPU are busy"""
 
 
-class Product:
-    """x [B, K] weightᵀ, weight [N, K], in parts."""
+class GpuStepProduct:
+    """x weightᵀ for x [B, K], weight [N, K], split along K: `parts` [parts, B, N] are the partial sums (split-K)."""
 
     def __init__(self, weight: Tensor, batch: int) -> None:
         self.weight = weight.contiguous()
         self.batch, (self.columns, self.inner) = batch, weight.shape
-        # As for one of two sizes of batches: kernels are compiled for the number of parts.
-        tiles = (1 if batch <= 2 * ROWS else 4) * -(-self.columns // COLUMNS)
-        pieces = -(-self.inner // INNER)
-        self._chunk = -(-pieces // max(1, min(pieces, PROGRAMS // tiles))) * INNER
+        # Kernels are compiled for a number of parts, so only two sizes of batches are told apart.
+        tiles = (1 if batch <= 2 * TILE_ROWS else 4) * -(-self.columns // TILE_COLUMNS)
+        blocks = -(-self.inner // TILE_INNER)
+        self._chunk = -(-blocks // max(1, min(blocks, PROGRAMS // tiles))) * TILE_INNER
         self.parts = weight.new_empty(-(-self.inner // self._chunk), batch, self.columns)
         self._precision = "tf32x3" if exact_products() else "tf32"
 
     @property
     def count(self) -> int:
+        """The number of parts."""
         return len(self.parts)
 
     @property
-    def apart(self) -> int:
+    def part_stride(self) -> int:
+        """The distance from one part to the next, in numbers."""
         return self.parts.stride(0)
 
-    def __call__(self, x: Tensor, border: int | None = None, behind: int = 0) -> None:
-        """Into `parts`; from column `border` on, of what lies `behind` x."""
+    def __call__(self, x: Tensor, border: int | None = None, offset: int = 0) -> None:
+        """Write the product with x into `parts`; columns from `border` on are of the matrix at x + `offset`."""
         from regard.models.recurrent import step_device as device
 
-        grid = (-(-self.batch // ROWS), -(-self.columns // COLUMNS), self.count)
+        grid = (-(-self.batch // TILE_ROWS), -(-self.columns // TILE_COLUMNS), self.count)
         device.product[grid](
             x, self.weight, self.parts, self.batch, self.columns, self.inner, self._chunk, x.stride(0),
-            self.columns if border is None else border, behind,
-            ROWS=ROWS, COLUMNS=COLUMNS, INNER=INNER, PRECISION=self._precision,
+            self.columns if border is None else border, offset,
+            TILE_ROWS=TILE_ROWS, TILE_COLUMNS=TILE_COLUMNS, TILE_INNER=TILE_INNER, PRECISION=self._precision,
         )  # fmt: skip
 
 
-def beside(one: Tensor, two: Tensor) -> tuple[Tensor, int]:
-    """[N, K], [M, K] → both as one weight, and the column with which the second begins: where a program does."""
-    border = -(-len(one) // COLUMNS) * COLUMNS
+def stacked(one: Tensor, two: Tensor) -> tuple[Tensor, int]:
+    """Return weights [N, K] and [M, K] as one, and the column where the second begins: that of a new tile."""
+    border = -(-len(one) // TILE_COLUMNS) * TILE_COLUMNS
     return torch.cat([one, one.new_zeros(border - len(one), one.shape[1]), two]), border

@@ -1,7 +1,7 @@
-"""A Transformer's decoder, one token further.
+"""One decoding step of a Transformer, for search.
 
-What a step multiplies by is laid out once for all of them, and what it looks at is kept in float32, in which attention
-computes: a step casts only what is new. k hypotheses of B sentences, D features, H heads, S source positions.
+Weights are packed once for all steps, and keys and values are stored in float32, in which attention computes, so that a
+step casts only the new token's. k hypotheses of B sentences, D features, H heads, S source positions.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from torch import Tensor, nn
 
 from regard.core.multihead import MultiHeadMemory, Products
 from regard.core.patterns import Full
-from regard.core.static_cache import HeldMemory
+from regard.core.static_cache import StaticKVCache
 from regard.models.transformer.layers import DecoderBlock
-from regard.runtime.packed_product import Product
+from regard.runtime.packed_product import PackedProduct
 
-SelfAttentionCache = MultiHeadMemory | HeldMemory
+SelfAttentionCache = MultiHeadMemory | StaticKVCache
 
 
-class Steps:
-    """What a decoder does at every step, ready for many of them."""
+class TransformerSteps:
+    """The decoder's blocks and output layer with packed weights, for many steps without gradients."""
 
     def __init__(self, blocks: Iterable[DecoderBlock], output: nn.Linear, biased: bool) -> None:
         self.blocks = tuple(map(BlockSteps, blocks))
         self.biased = biased
-        """by where a token stands"""
-        self.output = Product.of(output)
-        """to the vocabulary"""
+        """whether a bias that depends on the position (ALiBi) is added to the energies"""
+        self.output = PackedProduct.of(output)
+        """the projection to the vocabulary"""
 
 
 class BlockSteps:
-    """One block of it."""
+    """A decoder block with packed weights."""
 
     def __init__(self, block: DecoderBlock) -> None:
         self._block = block
-        self._back, self._over = Products.growing(block.attend), Products.reading(block.cross)
-        self._forth: Callable[[Tensor], Tensor] = block.forth.ready()
+        self._self_products, self._cross_products = Products.growing(block.attend), Products.reading(block.cross)
+        self._feed_forward: Callable[[Tensor], Tensor] = block.feed_forward.packed()
 
     def __call__(
         self,
@@ -48,33 +48,35 @@ class BlockSteps:
         position: int,
         bias: Tensor | None,
     ) -> tuple[Tensor, SelfAttentionCache, Tensor]:
-        """states [B · k, 1, D] → (the same shape, the cache with this token, weights [B, k, H, S])"""
+        """Map states [B · k, 1, D] to (the same shape, the cache with this token, source weights [B, k, H, S])."""
         block = self._block
-        longer, seen = cache, states
+        new_cache, weights = cache, states
 
-        def look_back(x: Tensor) -> Tensor:
-            nonlocal longer
-            longer, context = cache.step(x, self._back, bias)
+        def self_attention(x: Tensor) -> Tensor:
+            nonlocal new_cache
+            new_cache, context = cache.step(x, self._self_products, bias)
             return context
 
-        def look_over(x: Tensor) -> Tensor:
-            nonlocal seen
-            context, seen = self._read(source, x.view(-1, hypotheses, x.shape[-1]), position)
+        def cross_attention(x: Tensor) -> Tensor:
+            nonlocal weights
+            context, weights = self._read(source, x.view(-1, hypotheses, x.shape[-1]), position)
             return context.view(x.shape)
 
-        states = block.around_attend(states, look_back)
-        states = block.around_cross(states, look_over)
-        states = block.around_forth(states, self._forth)
-        return states, longer, seen
+        states = block.around_attend(states, self_attention)
+        states = block.around_cross(states, cross_attention)
+        states = block.around_feed_forward(states, self._feed_forward)
+        return states, new_cache, weights
 
     def _read(self, source: MultiHeadMemory, query: Tensor, position: int) -> tuple[Tensor, Tensor]:
-        """query [B, k, D] → context [B, k, D], weights [B, k, H, S]"""
-        if source.owner.attention.pattern == Full():  # wherever they stand: the hypotheses read as one
-            result = source.read(query, weights=True, products=self._over)
+        """Let queries [B, k, D] attend to the source; return context [B, k, D] and weights [B, k, H, S]."""
+        if (
+            source.owner.attention.pattern == Full()
+        ):  # independent of the position, so the k hypotheses can be k queries of one read
+            result = source.read(query, weights=True, products=self._cross_products)
             assert result.weights is not None
             return result.context, result.weights.transpose(1, 2)
         results = [
-            source.read(query[:, slot, None], position=position, weights=True, products=self._over)
+            source.read(query[:, slot, None], position=position, weights=True, products=self._cross_products)
             for slot in range(query.shape[1])
         ]
         weights = [each.weights[:, :, 0] for each in results if each.weights is not None]

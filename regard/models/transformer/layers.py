@@ -1,7 +1,7 @@
-"""The blocks of a Transformer: attention and a feed-forward network, each added to what came in.
+"""The blocks of a Transformer: attention and a feed-forward network, each with a residual connection.
 
-    pre     x ← x + part(norm(x))        learns from the first step on, the default (Xiong et al. 2020)
-    post    x ← norm(x + part(x))        as in the paper (Vaswani et al. 2017)
+    pre     x ← x + sublayer(norm(x))    the default: trains stably from the first step on (Xiong et al. 2020)
+    post    x ← norm(x + sublayer(x))    as in the paper (Vaswani et al. 2017)
     feed-forward(x) = W₂ f(W₁ x + b₁) + b₂
 
 B sentences, N positions, D features.
@@ -16,25 +16,25 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.core.checks import choices, share, whole_number
+from regard.core.checks import choices, fraction, whole_number
 from regard.core.multihead import MultiHead, MultiHeadMemory
 from regard.core.pattern_text import parse
 from regard.core.patterns import Causal, Full
 from regard.core.result import Result
 from regard.models.dropout import Dropout
-from regard.runtime.packed_product import Product
+from regard.runtime.packed_product import PackedProduct
 
 
 @dataclass(frozen=True)
-class Looking:
-    """How one attention of a Transformer looks."""
+class AttentionOptions:
+    """The options of one kind of attention of a Transformer (encoder, decoder or cross-attention)."""
 
     score: Literal["scaled_dot", "dot", "cosine", "general", "additive"] = "scaled_dot"
     pattern: str = "full"
-    """as text, one for each head if wanted: `per_head(window(8), window(8), strided(4), full)`"""
+    """as text; a pattern for each head is possible: `per_head(window(8), window(8), strided(4), full)`"""
     normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
     kv_heads: int | None = None
-    """fewer keys and values than heads; None: as many"""
+    """number of key and value heads, a divisor of the heads (grouped-query attention); None: as many as heads"""
 
     def __post_init__(self) -> None:
         if self.kv_heads is not None:
@@ -45,7 +45,7 @@ class Looking:
 
 @dataclass(frozen=True)
 class Shape:
-    """What all blocks of a model share."""
+    """The sizes and options that all blocks of a model share."""
 
     width: int
     heads: int
@@ -59,26 +59,29 @@ class Shape:
     def __post_init__(self) -> None:
         for name in ("width", "heads", "feedforward"):
             whole_number("model", name, getattr(self, name), least=1)
-        share("model.dropout", self.dropout)
-        share("model.attention_dropout", self.attention_dropout)
+        fraction("model.dropout", self.dropout)
+        fraction("model.attention_dropout", self.attention_dropout)
 
-    def attention(self, looking: Looking, causal: bool = False, rotary: bool = False) -> MultiHead:
-        pattern = parse(looking.pattern)
+    def attention(self, options: AttentionOptions, causal: bool = False, rotary: bool = False) -> MultiHead:
+        """Return a multi-head attention; `causal` restricts its pattern to earlier positions."""
+        pattern = parse(options.pattern)
         if causal:
             pattern = Causal() if pattern == Full() else pattern & Causal()
         return MultiHead(
             self.width,
             self.heads,
-            kv_heads=looking.kv_heads,
-            score=looking.score,
+            kv_heads=options.kv_heads,
+            score=options.score,
             pattern=pattern,
-            normalizer=looking.normalizer,
+            normalizer=options.normalizer,
             dropout=self.attention_dropout,
             rotary=rotary,
         )
 
 
 class FeedForward(nn.Module):
+    """W₂ f(W₁ x + b₁) + b₂ at every position, with dropout between."""
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.inner = nn.Linear(shape.width, shape.feedforward)
@@ -87,95 +90,103 @@ class FeedForward(nn.Module):
         self._activation = functional.relu if shape.activation == "relu" else functional.gelu
 
     def forward(self, states: Tensor) -> Tensor:
-        found: Tensor = self.outer(self.dropout(self._activation(self.inner(states))))
-        return found
+        output: Tensor = self.outer(self.dropout(self._activation(self.inner(states))))
+        return output
 
-    def ready(self) -> Callable[[Tensor], Tensor]:
-        """The same for many steps without gradients or dropout."""
-        rectified = self._activation is functional.relu
-        inner, outer = Product.of(self.inner, relu=rectified), Product.of(self.outer)
-        if rectified:
+    def packed(self) -> Callable[[Tensor], Tensor]:
+        """Return the same function with packed weights, for many steps without gradients or dropout."""
+        relu = self._activation is functional.relu
+        inner, outer = PackedProduct.of(self.inner, relu=relu), PackedProduct.of(self.outer)
+        if relu:
             return lambda states: outer(inner(states))
         return lambda states: outer(self._activation(inner(states)))
 
 
 class Residual(nn.Module):
-    """What a part of a block makes, added to what came in; normalized before or after."""
+    """A residual connection around a sublayer, with layer normalization before or after it."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(shape.width)
         self.dropout = Dropout(shape.dropout)
-        self._before = shape.norm == "pre"
+        self._pre_norm = shape.norm == "pre"
 
-    def forward(self, states: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
-        if self._before:
-            after: Tensor = states + self.dropout(part(self.norm(states)))
+    def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self._pre_norm:
+            output: Tensor = states + self.dropout(sublayer(self.norm(states)))
         else:
-            after = self.norm(states + self.dropout(part(states)))
-        return after
+            output = self.norm(states + self.dropout(sublayer(states)))
+        return output
 
 
 class EncoderBlock(nn.Module):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, shape: Shape, looking: Looking, causal: bool = False) -> None:
+    def __init__(self, shape: Shape, options: AttentionOptions, causal: bool = False) -> None:
         super().__init__()
-        self.attend = shape.attention(looking, causal, shape.rotary)
-        self.forth = FeedForward(shape)
-        self.around_attend, self.around_forth = Residual(shape), Residual(shape)
+        self.attend = shape.attention(options, causal, shape.rotary)
+        self.feed_forward = FeedForward(shape)
+        self.around_attend, self.around_feed_forward = Residual(shape), Residual(shape)
 
     def forward(
         self,
         states: Tensor,
         lengths: Tensor | None = None,
         bias: Tensor | None = None,
-        seen: list[Tensor] | None = None,
+        weights_out: list[Tensor] | None = None,
     ) -> Tensor:
-        """states [B, N, D] of `lengths` [B] → the same shape. Weights [B, heads, N, N] go into `seen`, if given."""
+        """Map states [B, N, D] of `lengths` [B] to the same shape.
 
-        def look(x: Tensor) -> Tensor:
-            return noted(self.attend(x, lengths=lengths, bias=bias, weights=seen is not None), seen)
+        The attention weights [B, heads, N, N] are appended to `weights_out`, if given.
+        """
 
-        after: Tensor = self.around_forth(self.around_attend(states, look), self.forth)
-        return after
+        def self_attention(x: Tensor) -> Tensor:
+            result = self.attend(x, lengths=lengths, bias=bias, weights=weights_out is not None)
+            return _collect_weights(result, weights_out)
+
+        output: Tensor = self.around_feed_forward(self.around_attend(states, self_attention), self.feed_forward)
+        return output
 
 
 class DecoderBlock(nn.Module):
-    """Self-attention to what was said, attention to the source, then the feed-forward network."""
+    """Causal self-attention, cross-attention to the source, then the feed-forward network."""
 
-    def __init__(self, shape: Shape, looking: Looking, cross: Looking) -> None:
+    def __init__(self, shape: Shape, options: AttentionOptions, cross: AttentionOptions) -> None:
         super().__init__()
-        self.attend = shape.attention(looking, causal=True, rotary=shape.rotary)
+        self.attend = shape.attention(options, causal=True, rotary=shape.rotary)
         self.cross = shape.attention(cross)
-        self.forth = FeedForward(shape)
-        self.around_attend, self.around_cross, self.around_forth = (Residual(shape) for _ in range(3))
+        self.feed_forward = FeedForward(shape)
+        self.around_attend, self.around_cross, self.around_feed_forward = (Residual(shape) for _ in range(3))
 
     def forward(
         self,
         states: Tensor,
         source: MultiHeadMemory,
         bias: Tensor | None = None,
-        own: list[Tensor] | None = None,
-        seen: list[Tensor] | None = None,
+        self_weights_out: list[Tensor] | None = None,
+        cross_weights_out: list[Tensor] | None = None,
     ) -> Tensor:
-        """states [B, T, D] → the same shape. Weights go into `own` [B, heads, T, T] and `seen` [B, heads, T, S]."""
+        """Map states [B, T, D] to the same shape.
 
-        def look_back(x: Tensor) -> Tensor:
-            return noted(self.attend(x, bias=bias, weights=own is not None), own)
+        The weights of self-attention [B, heads, T, T] and of cross-attention [B, heads, T, S] are appended to the
+        lists, if given.
+        """
 
-        def look_over(x: Tensor) -> Tensor:
-            return noted(source.read(x, weights=seen is not None), seen)
+        def self_attention(x: Tensor) -> Tensor:
+            return _collect_weights(self.attend(x, bias=bias, weights=self_weights_out is not None), self_weights_out)
 
-        states = self.around_attend(states, look_back)
-        states = self.around_cross(states, look_over)
-        after: Tensor = self.around_forth(states, self.forth)
-        return after
+        def cross_attention(x: Tensor) -> Tensor:
+            return _collect_weights(source.read(x, weights=cross_weights_out is not None), cross_weights_out)
+
+        states = self.around_attend(states, self_attention)
+        states = self.around_cross(states, cross_attention)
+        output: Tensor = self.around_feed_forward(states, self.feed_forward)
+        return output
 
 
-def noted(result: Result, seen: list[Tensor] | None) -> Tensor:
-    """The context; the weights are put down, if somebody asks for them."""
-    if seen is not None:
+def _collect_weights(result: Result, weights_out: list[Tensor] | None) -> Tensor:
+    """Return the context of an attention; append its weights to `weights_out`, if given."""
+    if weights_out is not None:
         assert result.weights is not None
-        seen.append(result.weights)
+        weights_out.append(result.weights)
     return result.context

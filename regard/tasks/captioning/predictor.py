@@ -54,13 +54,13 @@ class Captioner:
         self.device, self._precision = device, precision
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Compute in the precision that was asked for."""
+        """Return a context in which the model computes in the precision that was asked for."""
         return autocast(self._precision, self.device)
 
     def captions(self, pixels: Tensor, beam: int | None = None) -> list[Caption]:
-        """images [N, C, height, width] → the caption that beam search finds for each, with its trace."""
+        """Return the caption that beam search finds for each image [N, C, height, width], with its trace."""
         width = self.recipe.search.beam if beam is None else beam
-        return [caption for some in pixels.split(BATCH) for caption in self._captions(some, width)]
+        return [caption for batch in pixels.split(BATCH) for caption in self._captions(batch, width)]
 
     def evaluate(self, images: Sequence[tuple[Tensor, str]]) -> Scores:
         """Return the scores of captions against the one reference of each image."""
@@ -72,13 +72,16 @@ class Captioner:
         assert isinstance(options, CaptionerOptions)
         source, counts = pixels.to(self.device), patch_counts(pixels, options.image)
         with self.autocast():
-            hypotheses = n_best(self.model, source, counts, self.limit, wording(self.vocabulary), width, width=width)
-            steps = force_decode(self.model, source, counts, [some[0].output_tokens for some in hypotheses])
+            batch_hypotheses = n_best(
+                self.model, source, counts, self.limit, wording(self.vocabulary), width, width=width
+            )
+            decoded = force_decode(self.model, source, counts, [each[0].output_tokens for each in batch_hypotheses])
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
         side = patches(options.image.grid.height, options.image.grid.width)
         captions = []
-        for some, each in zip(hypotheses, steps, strict=True):
-            target = tracer.target(some[0].output_tokens)
-            others = candidates(some, self.vocabulary)
-            captions.append(Caption(target.text, tracer.trace(side, target, some[0].weights, each, others)))
+        for hypotheses, forced in zip(batch_hypotheses, decoded, strict=True):
+            target = tracer.target(hypotheses[0].output_tokens)
+            listed = candidates(hypotheses, self.vocabulary)
+            trace = tracer.trace(side, target, hypotheses[0].weights, forced, listed)
+            captions.append(Caption(target.text, trace))
         return captions

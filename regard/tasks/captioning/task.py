@@ -52,7 +52,7 @@ class CaptioningTask:
 
     @classmethod
     def of(cls, train: CaptionedImages, dev: CaptionedImages, recipe: Recipe, seed: int) -> CaptioningTask:
-        """A pure function of its arguments."""
+        """Return the task with its initial model: a pure function of the arguments."""
         assert isinstance(recipe.model, CaptionerOptions)
         image, training = recipe.model.image.for_images(train.pixels), recipe.training
         image.for_images(dev.pixels)  # which must have the same size
@@ -105,7 +105,7 @@ class CaptioningTask:
 
     # Loss and dev
 
-    def recorded(self, device: torch.device) -> bool:
+    def can_capture(self, device: torch.device) -> bool:
         return False
 
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
@@ -113,8 +113,8 @@ class CaptioningTask:
         output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
         layer = self.model.output
         smoothing = self.recipe.training.label_smoothing
-        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing)
-        return loss, each.mean()
+        loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing)
+        return loss, losses.mean()
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         return None
@@ -123,8 +123,8 @@ class CaptioningTask:
         images = self.dev_images
         self.model.eval()
         captions: list[str] = []
-        for some in images.pixels.split(BATCH):
-            hypotheses = greedy(self.model, some.to(device), patch_counts(some, self.options), self.limit)
+        for batch in images.pixels.split(BATCH):
+            hypotheses = greedy(self.model, batch.to(device), patch_counts(batch, self.options), self.limit)
             captions += [self.vocabulary.decode(hypothesis.tokens) for hypothesis in hypotheses]
         self.model.train()
         exact = 100 * sum(a == b for a, b in zip(captions, images.captions, strict=True)) / len(captions)

@@ -17,7 +17,7 @@ from regard.tasks.classification.labelling import Labeller, Labelling
 from regard.text.documents import Reader
 from regard.text.pairs import Pair
 
-NAMED = 8
+MAX_NAMED_LABELS = 8
 """labels that an error names"""
 
 
@@ -50,14 +50,14 @@ class Classifier:
 
     @property
     def temperature(self) -> float:
-        """By which logits are divided where calibrated probabilities are asked for; fitted on dev after training."""
-        found = self.card.get("temperature")
-        if not isinstance(found, (int, float)) or not found > 0:
+        """the temperature of calibrated probabilities: logits are divided by it; fitted on dev after training"""
+        value = self.card.get("temperature")
+        if not isinstance(value, (int, float)) or not value > 0:
             raise ValueError("calibrated: this model has no temperature in its card; its training did not end")
-        return float(found)
+        return float(value)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """In which the model computes, in the precision that was asked for."""
+        """Return a context in which the model computes in the precision that was asked for."""
         return autocast(self._precision, self.device)
 
     @overload
@@ -65,12 +65,12 @@ class Classifier:
     @overload
     def classify(self, text: Sequence[str]) -> list[str]: ...
     def classify(self, text: str | Sequence[str]) -> str | list[str]:
-        """The label of a text, or of each of several."""
-        found = [answer.label for answer in self.answers([text] if isinstance(text, str) else text)]
-        return found[0] if isinstance(text, str) else found
+        """Return the label of a text, or of each of several."""
+        labels = [answer.label for answer in self.answers([text] if isinstance(text, str) else text)]
+        return labels[0] if isinstance(text, str) else labels
 
     def answers(self, texts: Sequence[str], calibrated: bool = False, details: bool = False) -> list[Labelling]:
-        """Each text's label with the probabilities of all; `details`: with what was looked at."""
+        """Return the probabilities of all labels for each text; `details`: with its attention."""
         for text in texts:
             if not isinstance(text, str):
                 raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
@@ -78,20 +78,20 @@ class Classifier:
             return self.labeller.label(texts, self.device, self.temperature if calibrated else 1.0, details)
 
     def logits(self, texts: Sequence[str]) -> Tensor:
-        """[texts, labels]"""
+        """Return logits [texts, labels]."""
         with self.autocast():
             return self.labeller.logits(texts, self.device)
 
     def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False, *, allow_unknown: bool = False) -> LabelScores:
-        """Accuracy and more over (text, label) pairs. None is dropped.
+        """Return the scores over (text, label) pairs.
 
-        A label that the model does not know is an error, unless `allow_unknown`: then its texts count as missed.
+        A label that the model does not know is an error, unless `allow_unknown`: then its texts count as mistakes.
         """
         if not allow_unknown:
             self._refuse_unknown([pair.target for pair in pairs])
         temperature = self.temperature if calibrated else 1.0
-        chances = torch.softmax(self.logits([pair.source for pair in pairs]) / temperature, -1)
-        return score_labels(chances.tolist(), self.labels, [pair.target for pair in pairs])
+        probabilities = torch.softmax(self.logits([pair.source for pair in pairs]) / temperature, -1)
+        return score_labels(probabilities.tolist(), self.labels, [pair.target for pair in pairs])
 
     def _refuse_unknown(self, expected: Sequence[str]) -> None:
         unknown = [label for label in expected if label not in self.labels]
@@ -103,7 +103,7 @@ class Classifier:
             )
 
     def calibrate(self, dev: Sequence[Pair]) -> None:
-        """The temperature that suits texts which training has not seen goes into the card."""
+        """Fit the temperature on dev, and put it into the card."""
         known = [pair for pair in dev if pair.target in self.labels]
         if known:
             gold = torch.tensor([self.labels.index(pair.target) for pair in known])
@@ -112,19 +112,19 @@ class Classifier:
 
 def some_of(labels: Sequence[str]) -> str:
     """Return the first few labels, and how many more there are."""
-    more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
-    return ", ".join(labels[:NAMED]) + more
+    more = f" and {len(labels) - MAX_NAMED_LABELS:,} more" if len(labels) > MAX_NAMED_LABELS else ""
+    return ", ".join(labels[:MAX_NAMED_LABELS]) + more
 
 
 def fitted_temperature(logits: Tensor, gold: Tensor, least: float = 0.05, most: float = 20.0) -> float:
-    """T of softmax(logits / T) with the smallest log loss (Guo et al. 2017). logits [N, C], gold [N].
+    """Return the T of softmax(logits / T) with the smallest log loss (Guo et al. 2017). logits [N, C], gold [N].
 
-    The loss is convex in 1/T: the bounds close in on it by golden section, in the logarithm.
+    The loss is convex in 1/T, so a golden-section search over log T, between `least` and `most`, finds the minimum.
     """
-    wide = logits.double()
+    exact = logits.double()
 
     def loss(log: float) -> float:
-        return float(torch.nn.functional.cross_entropy(wide / torch.tensor(log).double().exp(), gold))
+        return float(torch.nn.functional.cross_entropy(exact / torch.tensor(log).double().exp(), gold))
 
     low, high = float(torch.tensor(least).log()), float(torch.tensor(most).log())
     golden = (5**0.5 - 1) / 2

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import folder as folders
-from regard.config.recipe import Recipe, read_recipe
+from regard.config.recipe import Recipe
+from regard.config.recipe_text import read_recipe
 from regard.evidence.of_label import examined_label
 from regard.look.trace import Trace
 from regard.metrics.classification import LabelScores
@@ -17,7 +18,7 @@ from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.classification.labelling import Labeller
 from regard.tasks.classification.predictor import Classifier
-from regard.tasks.classification.task import Classifying
+from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
 from regard.text.documents import Reader
@@ -44,8 +45,8 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
         return read_text_data(given, read_labelled, _summary, recipe.training.max_characters, screen)
 
-    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> Classifying:
-        return Classifying.of(data.train, data.dev, with_character_limit(recipe, data), seed)
+    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
+        return ClassificationTask.of(data.train, data.dev, with_character_limit(recipe, data), seed)
 
     def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Classifier:
         where = read_device(device)

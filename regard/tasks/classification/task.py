@@ -1,4 +1,4 @@
-"""The task of classifying: from labelled texts and a recipe to batches, their loss, and labels for dev."""
+"""The task `classify`: from labelled texts and a recipe to batches, their loss, and validations on dev."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.config.recipe import Recipe
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.models.documents.counts import Folds
-from regard.runtime.device_cache import kept
+from regard.runtime.device_cache import device_cache
 from regard.runtime.precision import Precision, autocast
 from regard.tasks.classification.labelling import Labeller
 from regard.text.batches import arrange
@@ -34,40 +34,41 @@ from regard.training.plan import VALIDATED
 from regard.training.task import MakeBatch, Validation
 
 SMALLEST_BATCH = 16
-"""texts of a batch that is made smaller to fit the clock"""
-REHEARSED = 100
-"""texts of dev by which it is measured what the final scoring takes"""
-LOADING = 1.0
-"""seconds it takes to read the model back for the final scoring, and to leave"""
+"""mean number of texts per batch, down to which batches may be made smaller in a run by the clock"""
+MAX_REHEARSED = 100
+"""texts of dev on which the time of the final scoring is measured"""
+LOADING_SECONDS = 1.0
+"""seconds to load the model for the final scoring, and to exit"""
 PROBES = 4
+"""texts whose traces are logged at every validation"""
 CONSTANT = "it finds no more than the most frequent label alone would"
-SHOWN = 100
-"""characters of a text that is shown"""
+SHOWN_CHARACTERS = 100
+"""characters of the text that a validation shows"""
 
 
 @dataclass(frozen=True)
-class Classifying:
+class ClassificationTask:
     recipe: Recipe
     reader: Reader
     labels: list[str]
     documents: list[Document]
     gold: list[int]
     weights: Tensor
-    """of each label in the loss"""
+    """the weight of each label in the loss"""
     model: TextClassifier
     folds: Folds | None
-    """what training texts are told of the counts"""
+    """the counts that training texts get, which leave out their own part of the data"""
     dev: Sequence[Pair]
     seed: int
     skipped: Sequence[str] = ()
-    """sentences about texts with more words than the recipe allows"""
+    """messages about texts with more words than the recipe allows"""
     batch_given: bool = False
-    """whether the size of batches was set, and not chosen from the data"""
+    """whether the user set the batch size"""
 
     @classmethod
-    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Classifying:
-        """A pure function of what it is given: the same texts, recipe and seed give the same start."""
-        labelled(train)  # before anything is learned
+    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> ClassificationTask:
+        """Return the task with its initial model: a pure function of texts, recipe and seed."""
+        labelled(train)  # raises an error before the vocabulary is learned
         reader = Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
         documents = [reader(pair.source) for pair in train]
         counted = [(pair, len(each.pieces)) for pair, each in zip(train, documents, strict=True)]
@@ -78,25 +79,25 @@ class Classifying:
         labels = sorted(counts)
         gold = [labels.index(pair.target) for pair in train]
         recipe = replace(recipe, training=replace(recipe.training, max_tokens=within.limit))
-        given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
+        batch_given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
         recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
         assert isinstance(recipe.model, ClassifierOptions)
         torch.manual_seed(seed)
         model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
-        shares = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
+        label_weights = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
         return cls(
             recipe,
             reader,
             labels,
             documents,
             gold,
-            shares**recipe.training.balance,
+            label_weights**recipe.training.balance,
             model,
             None if model.counts is None else Folds(model.counts, documents, gold),
             dev,
             seed,
             within.skipped,
-            given,
+            batch_given,
         )
 
     @property
@@ -133,26 +134,27 @@ class Classifying:
         documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
         fold = None if self.folds is None else self.folds.of(rows)
         batch = DocumentBatch.of(documents, self.reader.spelling, gold, fold)
-        recorded = self.recorded(device)
-        batch = (batch.in_few_shapes() if recorded else batch).to(device, lengths=recorded)
+        captured = self.can_capture(device)
+        batch = (batch.in_few_shapes() if captured else batch).to(device, lengths=captured)
         if self.folds is None or batch.fold is None:
             return batch
         return replace(batch, ratios=self.folds.ratios(batch.fold, batch.source))
 
     # Loss
 
-    def recorded(self, device: torch.device) -> bool:
-        return self.model.recordable(device)
+    def can_capture(self, device: torch.device) -> bool:
+        return self.model.can_capture(device)
 
     def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of each judge by itself; of rare labels it counts more if the recipe balances them."""
+        """Return the mean cross-entropy of the judges' own logits; if the recipe balances labels, rare ones count
+        more."""
         assert batch.labels is not None
-        each = self.model(batch).each.float()  # [J, B, C]
+        logits = self.model(batch).each.float()  # [J, B, C]
         balanced = self.recipe.training.balance
-        weights = label_weights(tuple(self.weights.tolist()), each.device) if balanced else None
+        weights = device_weights(tuple(self.weights.tolist()), logits.device) if balanced else None
         smoothing = self.recipe.training.label_smoothing
-        gold = batch.labels.expand(len(each), -1).flatten()
-        loss = smoothed_cross_entropy(each.flatten(0, 1), gold, weights, smoothing)
+        gold = batch.labels.expand(len(logits), -1).flatten()
+        loss = smoothed_cross_entropy(logits.flatten(0, 1), gold, weights, smoothing)
         return loss, loss.detach()
 
     # Dev
@@ -161,61 +163,63 @@ class Classifying:
         dev = self.dev[:most]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
-        found = labeller.label([pair.source for pair in dev], device)
-        shortest = sorted(range(len(dev)), key=lambda row: (len(dev[row].source), row))
-        middle = shortest[len(shortest) // 4 :][:PROBES]  # short enough for a page, and not the shortest
-        # Of the labels they should have: the same at every validation.
-        expected = [dev[row].target for row in middle]
-        probes = labeller.label([dev[row].source for row in middle], device, looked=True, told=expected)
+        labellings = labeller.label([pair.source for pair in dev], device)
+        by_length = sorted(range(len(dev)), key=lambda row: (len(dev[row].source), row))
+        probed = by_length[len(by_length) // 4 :][:PROBES]  # short enough for a page, and not the shortest
+        # Their traces are those of the expected labels, which are the same at every validation.
+        expected = [dev[row].target for row in probed]
+        probes = labeller.label([dev[row].source for row in probed], device, traced=True, traced_labels=expected)
         self.model.train()
-        chances = [[each.probabilities[label] for label in self.labels] for each in found]
-        scores = score_labels(chances, self.labels, [pair.target for pair in dev])
+        probabilities = [[each.probabilities[label] for label in self.labels] for each in labellings]
+        scores = score_labels(probabilities, self.labels, [pair.target for pair in dev])
         shown = number % len(dev)
-        text, gold, said = dev[shown].source, dev[shown].target, found[shown].label
+        text, gold, label = dev[shown].source, dev[shown].target, labellings[shown].label
         facts = {
             "accuracy": round(scores.accuracy, 3),
             "macro_f1": round(scores.macro_f1, 3),
             "log_loss": round(scores.log_loss, 4),
             "source": text,
-            "label": said,
+            "label": label,
             "expected": gold,
             "probes": [each.trace.as_dict() for each in probes if each.trace],
         }
-        told = f"accuracy {scores.accuracy:.1f} %, macro-F1 {scores.macro_f1:.1f}, log loss {scores.log_loss:.3f}"
-        short = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-        example = f"{short}  →  {said}" + ("" if said == gold else f", expected {gold}")
-        # Many checkpoints have the same accuracy on a small dev part: the surer one is better.
+        summary = f"accuracy {scores.accuracy:.1f} %, macro-F1 {scores.macro_f1:.1f}, log loss {scores.log_loss:.3f}"
+        short = text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+        example = f"{short}  →  {label}" + ("" if label == gold else f", expected {gold}")
+        # Many checkpoints have the same accuracy on a small dev part: the lower log loss decides.
         score = scores.accuracy - min(0.9, 0.01 * scores.log_loss)
         constant = CONSTANT if no_better_than_constant(scores, [pair.target for pair in dev]) else ""
-        return Validation(score, told, example, facts, scores.log_loss, constant)
+        return Validation(score, summary, example, facts, scores.log_loss, constant)
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
-        """Label a sample of dev, as calibration and evaluation each do with all of it. On a GPU the first batch may be
-        compiled, which says nothing about the others."""
+        """Time the labelling of a sample of dev: calibration and evaluation each label all of it. On a GPU, where the
+        first batch may also compile, the time is unknown."""
         if device.type != "cpu":
             return None
-        count = min(REHEARSED, len(self.dev))
+        count = min(MAX_REHEARSED, len(self.dev))
         sample = self.dev[:: len(self.dev) // count][:count]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
         began = time.monotonic()
         with autocast(precision, device):
             labeller.label([pair.source for pair in sample], device)
-        took = time.monotonic() - began
+        seconds = time.monotonic() - began
         self.model.train()
-        return LOADING + 2 * took * len(self.dev) / len(sample)
+        return LOADING_SECONDS + 2 * seconds * len(self.dev) / len(sample)
 
 
 def no_better_than_constant(scores: LabelScores, expected: Sequence[str]) -> bool:
-    """Whether answering every text with the most frequent label has as high an accuracy and macro-F1."""
+    """Return whether the most frequent label for every text would have as high an accuracy and macro-F1."""
     counts = Counter(expected)
-    share = max(counts.values()) / len(expected)
-    macro_f1 = 2 * share / (1 + share) / len(counts)
-    return scores.accuracy <= 100 * share and scores.macro_f1 <= 100 * macro_f1
+    majority = max(counts.values()) / len(expected)
+    macro_f1 = 2 * majority / (1 + majority) / len(counts)
+    return scores.accuracy <= 100 * majority and scores.macro_f1 <= 100 * macro_f1
 
 
 def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None, smoothing: float) -> Tensor:
-    """Return torch's cross-entropy with smoothed labels. (With weights torch's waits for the GPU; a graph cannot.)
+    """Return the cross-entropy with label smoothing, as torch computes it.
+
+    With weights, torch's own synchronizes with the GPU, which a CUDA graph cannot.
 
     logits [N, C], gold [N], IGNORED where there is no text, weights [C]: of n texts that count, with ε = `smoothing`,
 
@@ -226,20 +230,20 @@ def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None,
     real = gold != IGNORED
     labels = gold.masked_fill(~real, 0)
     losses = -functional.log_softmax(logits, -1)  # [N, C]
-    own = weights[labels] * real  # [N]
-    right = losses.gather(-1, labels[:, None])[:, 0] * own
-    every = (losses * weights).mean(-1) * real
-    return ((1 - smoothing) * right + smoothing * every).sum() / own.sum()
+    gold_weights = weights[labels] * real  # [N]
+    gold_losses = losses.gather(-1, labels[:, None])[:, 0] * gold_weights
+    mean_losses = (losses * weights).mean(-1) * real
+    return ((1 - smoothing) * gold_losses + smoothing * mean_losses).sum() / gold_weights.sum()
 
 
-@kept(most=8)
-def label_weights(weights: tuple[float, ...], device: torch.device) -> Tensor:
-    """Return the weights of the labels on the device, where a recording finds them."""
+@device_cache(maxsize=8)
+def device_weights(weights: tuple[float, ...], device: torch.device) -> Tensor:
+    """Return the weights of the labels on the device, where CUDA graphs read them."""
     return torch.tensor(weights, device=device)
 
 
 def labelled(train: Sequence[Pair]) -> Counter[str]:
-    """Return how many texts have each label; there must be two labels to tell apart."""
+    """Return how many texts have each label; raise a ValueError if there are fewer than two labels."""
     counts = Counter(pair.target for pair in train)
     if len(counts) < 2:
         raise ValueError(f"expected texts of at least 2 labels, got {len(counts)}: {', '.join(counts)}")
@@ -247,8 +251,8 @@ def labelled(train: Sequence[Pair]) -> Counter[str]:
 
 
 def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:
-    """With nothing left open, from how many texts and words there are: few words are read more often, few texts in
-    smaller batches."""
+    """Return the recipe with every open value chosen from the number of texts and words: more epochs for fewer words,
+    smaller batches for fewer texts."""
     training = recipe.training
     return replace(
         recipe,

@@ -17,7 +17,7 @@ from regard.training.progress import Screen
 
 @dataclass(frozen=True)
 class Images:
-    """Images and what they show."""
+    """Images and their classes."""
 
     pixels: Tensor
     """[N, C, height, width], floating"""
@@ -42,13 +42,13 @@ class Images:
         return len(self.classes)
 
     def subset(self, rows: Tensor) -> Images:
-        """Return these images."""
+        """Return the images of these rows."""
         return Images(self.pixels[rows], self.classes[rows], self.names)
 
 
 @dataclass(frozen=True)
 class CaptionedImages:
-    """Images and what is said of them."""
+    """Images and their captions."""
 
     pixels: Tensor
     """[N, C, height, width], floating"""
@@ -63,7 +63,7 @@ class CaptionedImages:
         return len(self.captions)
 
     def subset(self, rows: Tensor) -> CaptionedImages:
-        """Return these images."""
+        """Return the images of these rows."""
         return CaptionedImages(self.pixels[rows], [self.captions[row] for row in rows.tolist()])
 
 

@@ -22,10 +22,10 @@ from regard.tasks.images.task import BATCH, image_logits
 
 @dataclass(frozen=True)
 class ImageLabelling:
-    """What an image was taken for."""
+    """The probabilities of the labels of one image."""
 
     probabilities: dict[str, float]
-    """of each label, the likeliest first"""
+    """of each label, the most probable first"""
     trace: Trace
     """which patches decided; its source are the patches, by their names: `look.picture` lays it over the image"""
 
@@ -51,25 +51,25 @@ class ImageClassifier:
         self.device, self._precision = device, precision
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Compute in the precision that was asked for."""
+        """Return a context in which the model computes in the precision that was asked for."""
         return autocast(self._precision, self.device)
 
     def logits(self, pixels: Tensor) -> Tensor:
-        """pixels [N, C, height, width] → [N, labels]"""
+        """Return logits [N, labels] for pixels [N, C, height, width]."""
         with self.autocast():
             return image_logits(self.model, pixels, self.device)
 
     def classify(self, pixels: Tensor) -> list[str]:
-        """Return the likeliest label of each image [N, C, height, width]."""
+        """Return the most probable label of each image [N, C, height, width]."""
         return [self.labels[number] for number in self.logits(pixels).argmax(-1).tolist()]
 
     def answers(self, pixels: Tensor) -> list[ImageLabelling]:
-        """Return the probabilities of each image [N, C, height, width], with what was looked at."""
+        """Return the probabilities of each image [N, C, height, width], with its attention."""
         labellings = []
-        for some in pixels.split(BATCH):
+        for batch in pixels.split(BATCH):
             with torch.inference_mode(), self.autocast():
-                output = self.model(some.to(self.device), weights=True)
-                attentions = self.model.attentions(some.to(self.device))
+                output = self.model(batch.to(self.device), weights=True)
+                attentions = self.model.attentions(batch.to(self.device))
             probabilities = torch.softmax(output.logits.float(), -1).cpu().tolist()
             weights = {name: each.float().cpu().numpy() for name, each in attentions.items()}
             for row, each in enumerate(probabilities):

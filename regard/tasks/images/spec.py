@@ -9,7 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from regard.config import folder as folders
-from regard.config.recipe import Recipe, read_recipe
+from regard.config.recipe import Recipe
+from regard.config.recipe_text import read_recipe
 from regard.metrics.classification import LabelScores
 from regard.models.building import put
 from regard.models.images.model import ImageModel, ImageOptions

@@ -46,7 +46,7 @@ class ImageTask:
 
     @classmethod
     def of(cls, train: Images, dev: Images, recipe: Recipe, seed: int) -> ImageTask:
-        """A pure function of its arguments."""
+        """Return the task with its initial model: a pure function of the arguments."""
         assert isinstance(recipe.model, ImageOptions)
         names = tuple(train.names) if len(train.names) >= len(dev.names) else tuple(dev.names)
         options, training = recipe.model.for_images(train.pixels), recipe.training
@@ -68,7 +68,7 @@ class ImageTask:
         return {"task": "images", "labels": list(self.train.names)}
 
     def write(self, folder: Path) -> None:
-        """There is no vocabulary."""
+        """Write nothing: there is no vocabulary."""
 
     # Batches
 
@@ -100,7 +100,7 @@ class ImageTask:
 
     # Loss and dev
 
-    def recorded(self, device: torch.device) -> bool:
+    def can_capture(self, device: torch.device) -> bool:
         return False
 
     def loss(self, batch: ImageBatch, progress: Progress) -> tuple[Tensor, Tensor]:
@@ -127,17 +127,17 @@ class ImageTask:
 @torch.inference_mode()
 def image_logits(model: ImageModel, pixels: Tensor, device: torch.device) -> Tensor:
     """Return [N, classes], in float32 on the CPU. The model is expected in evaluation mode."""
-    return torch.cat([model(some.to(device)).logits.float().cpu() for some in pixels.split(BATCH)])
+    return torch.cat([model(batch.to(device)).logits.float().cpu() for batch in pixels.split(BATCH)])
 
 
 def shifted(pixels: Tensor, by: Tensor) -> Tensor:
     """Return the images [N, C, h, w], each moved down and right by `by` [N, 2]; what comes in from outside is 0."""
-    most = int(by.abs().max()) if len(by) else 0
-    if not most:
+    margin = int(by.abs().max()) if len(by) else 0
+    if not margin:
         return pixels
     height, width = pixels.shape[-2:]
-    framed = nn.functional.pad(pixels, (most, most, most, most))
-    rows = torch.arange(height) + most - by[:, :1]  # [N, h]: from where each row comes
-    columns = torch.arange(width) + most - by[:, 1:]
+    framed = nn.functional.pad(pixels, (margin, margin, margin, margin))
+    rows = torch.arange(height) + margin - by[:, :1]  # [N, h]: from where each row comes
+    columns = torch.arange(width) + margin - by[:, 1:]
     which = torch.arange(len(pixels))[:, None, None]
     return framed.movedim(1, -1)[which, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)

@@ -1,8 +1,8 @@
-"""Guided attention: links computed from the pairs themselves tell attention where to look (Chen et al. 2016).
+"""Guided attention: a word alignment of the training pairs tells attention where to look (Chen et al. 2016).
 
     loss = CE − g · mean over linked target pieces t of log Σ_{s linked with t} w_ts
 
-Only how much weight falls on linked pieces counts, not how it is spread among them.
+Only the total weight on linked pieces counts, not its distribution among them.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from regard.text.normal import match_key, tidy
 from regard.text.pairs import Pair
 from regard.text.vocabulary import BYTES, END, WORD_BEGINS, Vocabulary
 
-LEAST = 1e-6
-"""the weight below which it does not matter any more how little it is"""
+MIN_WEIGHT = 1e-6
+"""weights are clamped to this minimum before their logarithm"""
 
 
 class Guide:
-    """The links of all training pairs, between chunks: words and punctuation, as vocabularies part them."""
+    """The alignment links of all training pairs, between chunks: words and punctuation, as vocabularies split text."""
 
     def __init__(self, links: Sequence[Links], sizes: Sequence[tuple[int, int]], vocabularies: Vocabularies) -> None:
-        """`sizes`: how many chunks the sides of each pair have."""
-        self._links = [torch.tensor(sorted(some), dtype=torch.int64).reshape(-1, 2) for some in links]
+        """`sizes`: the number of chunks of each pair's (source, target)."""
+        self._links = [torch.tensor(sorted(pair_links), dtype=torch.int64).reshape(-1, 2) for pair_links in links]
         self._sizes = sizes
-        self._kinds = _kinds(vocabularies.source), _kinds(vocabularies.target)
+        self._kinds = _token_kinds(vocabularies.source), _token_kinds(vocabularies.target)
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], vocabularies: Vocabularies) -> Guide:
+        """Return the guide of the training pairs, which are aligned statistically."""
         if vocabularies.source.words or vocabularies.target.words:
             raise ValueError("training.guided_attention: expected a vocabulary of subwords, got one of words")
         sides = [
@@ -44,38 +45,40 @@ class Guide:
         return cls(statistical_links(sides), sizes, vocabularies)
 
     def linked(self, rows: Sequence[int], batch: Batch, later: bool = False) -> Tensor:
-        """bool [B, T, S]: for a batch of the pairs `rows`, which source pieces each target piece is linked with.
+        """Return bool [B, T, S]: for a batch of the pairs `rows`, which source pieces each target piece is linked with.
 
-        `later`: each step with the piece that was said last, which it is given, not with the one it must say.
+        `later`: link each step's input piece instead of its expected piece.
         """
-        source = _owners(batch.source.cpu(), self._kinds[0])  # [B, S]
-        target = _owners((batch.target if later else batch.expected).cpu(), self._kinds[1])  # [B, T]
+        source = _chunk_numbers(batch.source.cpu(), self._kinds[0])  # [B, S]
+        target = _chunk_numbers((batch.target if later else batch.expected).cpu(), self._kinds[1])  # [B, T]
         table = torch.zeros(len(rows), int(target.max()) + 2, int(source.max()) + 2, dtype=torch.bool)
-        counts = zip((source.amax(1) + 1).tolist(), (target.amax(1) + 1).tolist(), strict=True)
-        for number, (row, found) in enumerate(zip(rows, counts, strict=True)):
-            # One fewer: met without its full stop. Else a rare sign was spelled in bytes, and chunks are not known.
-            if all(size - 1 <= count <= size for count, size in zip(found, self._sizes[row], strict=True)):
+        chunk_counts = zip((source.amax(1) + 1).tolist(), (target.amax(1) + 1).tolist(), strict=True)
+        for number, (row, counts) in enumerate(zip(rows, chunk_counts, strict=True)):
+            # One chunk fewer: the full stop was removed. Otherwise a rare character was encoded as bytes, which hides
+            # where chunks begin.
+            if all(size - 1 <= count <= size for count, size in zip(counts, self._sizes[row], strict=True)):
                 links = self._links[row]
-                within = (links[:, 0] < found[0]) & (links[:, 1] < found[1])
+                within = (links[:, 0] < counts[0]) & (links[:, 1] < counts[1])
                 table[number, links[within, 1], links[within, 0]] = True
         first = torch.arange(len(rows))[:, None, None]
         return table[first, target[:, :, None], source[:, None, :]].to(batch.source.device)
 
 
 def guided_loss(weights: Tensor, linked: Tensor) -> Tensor:
-    """weights and linked [B, T, S]"""
-    known = linked.any(-1)
-    mass = (weights * linked).sum(-1)[known]
-    return -mass.clamp(min=LEAST).log().mean() if mass.numel() else weights.new_zeros(())
+    """Return the loss of guided attention, for weights and linked [B, T, S]."""
+    has_links = linked.any(-1)
+    linked_weight = (weights * linked).sum(-1)[has_links]
+    return -linked_weight.clamp(min=MIN_WEIGHT).log().mean() if linked_weight.numel() else weights.new_zeros(())
 
 
 def _chunks(vocabulary: Vocabulary, text: str) -> list[str]:
-    """Without case and marks of blanks."""
+    """Return the chunks of a text, without case and word-boundary marks."""
     return [match_key(chunk.replace(WORD_BEGINS, "")) for chunk in vocabulary.chunks(tidy(text))]
 
 
-def _kinds(vocabulary: Vocabulary) -> Tensor:
-    """int [V]: 1 for a piece that begins with the mark of a blank, 2 for punctuation, 0 for what goes on."""
+def _token_kinds(vocabulary: Vocabulary) -> Tensor:
+    """Return int [V]: 1 for a piece that begins with the word-boundary mark, 2 for punctuation, 0 for others, which
+    continue a chunk."""
     signs = {name: chr(number) for number, name in enumerate(BYTES[:128])}
     names = [vocabulary.name(token) for token in range(len(vocabulary))]
     names = [signs.get(name, name) for name in names]
@@ -84,13 +87,13 @@ def _kinds(vocabulary: Vocabulary) -> Tensor:
     )
 
 
-def _owners(tokens: Tensor, kinds: Tensor) -> Tensor:
-    """[B, N]: the number of the chunk that each piece belongs to; −1 at the end token, behind it and at the start.
+def _chunk_numbers(tokens: Tensor, kinds: Tensor) -> Tensor:
+    """Return [B, N]: the number of the chunk of each piece; −1 for start token, end token and padding.
 
-    A chunk begins with the mark of a blank, is punctuation, or comes behind punctuation.
+    A chunk begins with the word-boundary mark, is punctuation, or follows punctuation.
     """
     real = tokens > END
     kind = kinds[tokens].masked_fill(~real, 0)
-    behind = torch.nn.functional.pad(kind[:, :-1], (1, 0)) == 2
-    begins = real & ((kind > 0) | behind)
+    after_punctuation = torch.nn.functional.pad(kind[:, :-1], (1, 0)) == 2
+    begins = real & ((kind > 0) | after_punctuation)
     return (begins.long().cumsum(1) - 1).masked_fill(~real, -1)

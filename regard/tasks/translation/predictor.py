@@ -1,4 +1,4 @@
-"""A trained model in use: `regard.load(folder).translate("…")`."""
+"""A trained translator in use: `regard.load(folder).translate("…")`."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ from regard.text.pairs import Pair
 
 BATCH = 64
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
-"""a blank must follow . ? ! which also stand inside of words and numbers"""
+"""where sentences end: . ? ! must be followed by a space, because they also occur inside words and numbers"""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of a text; of a long one, its parts are joined."""
+    """One translation of a text; those of the parts of a long text are joined."""
 
     text: str
     score: float
-    """the mean log-probability of a token, or what the length penalty makes of it: higher is better"""
+    """the log-probability divided by a power of the length (`length_penalty`): higher is better"""
     log_probability: float
     traces: list[Trace]
-    """what was looked at, of each part"""
+    """the attention of each part"""
 
 
 @dataclass(frozen=True)
 class Answer:
+    """The translations of one text."""
+
     source: str
     translations: list[Translation]
     """the best first"""
@@ -67,26 +69,26 @@ class Answer:
 
 @dataclass(frozen=True)
 class Search:
-    """How translations are searched for."""
+    """The options of the search for translations."""
 
     beam: int = 5
     """1: greedy"""
     n_best: int = 1
-    """so many translations with different texts; fewer where no more are found"""
+    """the number of translations with different texts; fewer where no more are found"""
     length_penalty: float = 1.0
     sample: bool = False
-    """draw tokens at random instead"""
+    """sample tokens instead of beam search"""
     temperature: float = 1.0
     top_k: int | None = None
-    """draw only from the k most probable tokens"""
+    """sample only from the k most probable tokens"""
     top_p: float | None = None
-    """draw only from the most probable tokens whose probabilities sum to p"""
+    """sample only from the most probable tokens whose probabilities sum to p"""
 
     def __post_init__(self) -> None:
-        for name, least in (("beam", 1), ("n_best", 1)):
-            given = getattr(self, name)
-            if not isinstance(given, int) or given < least:
-                raise ValueError(f"{name}: expected a whole number of at least {least}, got {given!r}")
+        for name, minimum in (("beam", 1), ("n_best", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < minimum:
+                raise ValueError(f"{name}: expected a whole number of at least {minimum}, got {value!r}")
         if self.n_best > self.beam and not self.sample:
             raise ValueError(f"n_best: expected at most the beam's {self.beam}, got {self.n_best}")
         if self.top_k is not None and (not isinstance(self.top_k, int) or self.top_k < 1):
@@ -124,20 +126,20 @@ class Translator:
         self._tracer, self._wording = Tracer(vocabularies, card), wording(vocabularies.target)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """In which the model computes, in the precision that was asked for."""
+        """Return a context in which the model computes in the precision that was asked for."""
         return autocast(self._precision, self.device)
 
     def tokens(self, text: str) -> list[int]:
-        """Of a source, with the end token."""
+        """Return the token ids of a source text, ending with the end token."""
         return list(self._tracer.source(tidy(text)).tokens)
 
     def said(self, trace: Trace) -> list[int]:
-        """The tokens of a trace's target."""
-        return list(trace.target.tokens or self._tracer.told(trace.target.text).tokens)
+        """Return the target token ids of a trace."""
+        return list(trace.target.tokens or self._tracer.encoded_target(trace.target.text).tokens)
 
     @property
     def search(self) -> Search:
-        """As the recipe has it."""
+        """the search options of the recipe"""
         return Search(self.recipe.search.beam, length_penalty=self.recipe.search.length_penalty)
 
     @overload
@@ -145,64 +147,68 @@ class Translator:
     @overload
     def translate(self, text: Sequence[str], search: Search | None = None, prefix: str = "") -> list[str]: ...
     def translate(self, text: str | Sequence[str], search: Search | None = None, prefix: str = "") -> str | list[str]:
-        """The translation of a text, or of each of several. `prefix`: how each must begin."""
+        """Return the translation of a text, or of each of several. `prefix`: the text with which each must begin."""
         if not isinstance(text, (str, Sequence)):
             raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
         texts = [text] if isinstance(text, str) else list(text)
-        found = [answer.text for answer in self.answers(texts, search, prefix)]
-        return found[0] if isinstance(text, str) else found
+        translations = [answer.text for answer in self.answers(texts, search, prefix)]
+        return translations[0] if isinstance(text, str) else translations
 
     def answers(
         self, texts: Sequence[str], search: Search | None = None, prefix: str = "", details: bool = False
     ) -> list[Answer]:
-        """The translations of each text with what they looked at.
+        """Return the translations of each text with their attention.
 
-        `details`: the best one's trace tells also how sure each step was, what else it might have said, and what else
-        the beam held.
+        `details`: the best one's trace also has the probability of each token, the most probable alternatives, the
+        self-attention, and the other hypotheses of the beam.
         """
         search = search or self.search
         for text in texts:
             if not isinstance(text, str):
                 raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
         sources = [tidy(text) for text in texts]
-        parts = [self._parts(source) for source in sources]
-        flat = [part for some in parts for part in some]
-        found = iter(self._search(flat, search, prefix, details))
+        parts_of = [self._parts(source) for source in sources]
+        all_parts = [part for parts in parts_of for part in parts]
+        translations = iter(self._search(all_parts, search, prefix, details))
         return [
-            self._joined(source, some, [next(found) for _ in some]).noting_fewer_than(search.n_best)
-            for source, some in zip(sources, parts, strict=True)
+            self._joined(source, parts, [next(translations) for _ in parts]).noting_fewer_than(search.n_best)
+            for source, parts in zip(sources, parts_of, strict=True)
         ]
 
     def evaluate(self, pairs: Sequence[Pair], search: Search | None = None) -> Scores:
-        """The scores over all pairs: one translation for each distinct source, against all its references."""
+        """Return the scores over all pairs: one translation for each distinct source, against all its references."""
         sources, references = group(pairs)
         return score(self.translate(sources, search), references)
 
     def force_decode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]:
-        """What the model looks at, and how sure it is, if it must say each target."""
+        """Return the traces of given targets: the model's attention and the probabilities of their tokens."""
         if len(sources) != len(targets):
             raise ValueError(f"targets: expected one for each of {len(sources)} sources, got {len(targets)}")
         with self.autocast():
             return self._tracer.force_decode(self.model, sources, targets, self.device)
 
     def _parts(self, source: str) -> list[str]:
-        """The text, or its sentences if it is longer than what training saw; none of an empty one. A sentence that is
-        longer than training would take is cut at blanks, as attention's memory grows with the square of its length."""
+        """Return the parts of a text that are translated one by one: the text itself, its sentences if it is longer
+        than any source in training, or nothing if it is empty.
+
+        A sentence with more than `training.max_tokens` is cut at spaces, because the memory of attention grows with
+        the square of the length.
+        """
         if not source:
             return []
         if len(self.vocabularies.source.encode(source)) + 1 <= self._longest:
             return [source]
-        most = max(self._longest, self.recipe.training.max_tokens or LEAST_TOKENS)
+        max_tokens = max(self._longest, self.recipe.training.max_tokens or LEAST_TOKENS)
         parts: list[str] = []
         for sentence in SENTENCE_END.split(source):
             pieces = self.vocabularies.source.pieces(sentence)
-            parts += [sentence] if len(pieces) <= most else cut(sentence, pieces, self._longest)
+            parts += [sentence] if len(pieces) <= max_tokens else cut(sentence, pieces, self._longest)
         return [part for part in parts if part]
 
     def _search(self, parts: Sequence[str], search: Search, prefix: str, details: bool) -> Iterable[list[Translation]]:
-        """Batches of like length; results in the order of `parts`."""
+        """Translate parts in batches of similar length, and return the translations of each in their order."""
         sources = [self._tracer.source(part) for part in parts]
-        found: dict[int, list[Translation]] = {}
+        translations: dict[int, list[Translation]] = {}
         start = self.vocabularies.target.encode(prefix) if prefix else None
         wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
         with self.autocast():
@@ -211,20 +217,20 @@ class Translator:
             batch, lengths = self.batch([sources[row].tokens for row in rows])
             with self.autocast():
                 prefixes = None if start is None else [start] * len(rows)
-                hypotheses = self._hypotheses(model, batch, lengths, wider, prefixes)
-                steps: Sequence[ForcedDecoding | None] = [None] * len(rows)
+                batch_hypotheses = self._hypotheses(model, batch, lengths, wider, prefixes)
+                forced: Sequence[ForcedDecoding | None] = [None] * len(rows)
                 if details:
-                    steps = force_decode(model, batch, lengths, [some[0].output_tokens for some in hypotheses])
-            for row, some, best in zip(rows, hypotheses, steps, strict=True):
-                told = candidates(some, self.vocabularies.target) if details else []
-                found[row] = [
-                    self._translation(sources[row], each, None if rank else best, told)
-                    for rank, each in enumerate(some[: search.n_best])
+                    forced = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
+            for row, hypotheses, best in zip(rows, batch_hypotheses, forced, strict=True):
+                listed = candidates(hypotheses, self.vocabularies.target) if details else []
+                translations[row] = [
+                    self._translation(sources[row], hypothesis, None if rank else best, listed)
+                    for rank, hypothesis in enumerate(hypotheses[: search.n_best])
                 ]
-        return [found[index] for index in range(len(parts))]
+        return [translations[row] for row in range(len(parts))]
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sources as the model takes them: (padded, lengths)"""
+        """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""
         return padded(tokens).to(self.device), torch.tensor([len(row) for row in tokens])
 
     def _hypotheses(
@@ -235,10 +241,11 @@ class Translator:
         search: Search,
         prefixes: list[list[int]] | None,
     ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each source, best first, by the search that the options ask for."""
         wording, limit, penalty = self._wording, self.limit, search.length_penalty
         if search.sample:
-            drawn = search.temperature, search.top_k, search.top_p
-            return samples(model, batch, lengths, limit, wording, search.n_best, prefixes, *drawn)
+            sampling = search.temperature, search.top_k, search.top_p
+            return samples(model, batch, lengths, limit, wording, search.n_best, prefixes, *sampling)
         if search.beam == 1:
             return [[each] for each in greedy(model, batch, lengths, limit, prefixes)]
         if search.n_best == 1:
@@ -246,38 +253,39 @@ class Translator:
         return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
 
     def _translation(
-        self, source: Side, hypothesis: Hypothesis, steps: ForcedDecoding | None, told: Sequence[Candidate]
+        self, source: Side, hypothesis: Hypothesis, forced: ForcedDecoding | None, listed: Sequence[Candidate]
     ) -> Translation:
         target = self._tracer.target(hypothesis.output_tokens)
-        trace = self._tracer.trace(source, target, hypothesis.weights, steps, told)
+        trace = self._tracer.trace(source, target, hypothesis.weights, forced, listed)
         return Translation(target.text, hypothesis.score, hypothesis.log_probability, [trace])
 
-    def _joined(self, source: str, parts: list[str], found: list[list[Translation]]) -> Answer:
+    def _joined(self, source: str, parts: list[str], translations: list[list[Translation]]) -> Answer:
+        """Return the answer for a text from the translations of its parts."""
         if not parts:
             return Answer(source, [Translation("", 0.0, 0.0, [])])
         if len(parts) == 1:
             notices = []
             if len(self.vocabularies.source.encode(source)) + 1 > self._longest:
                 notices.append(f"longer than anything in training ({self._longest} tokens), and has no sentence ends")
-            return Answer(source, found[0], notices)
+            return Answer(source, translations[0], notices)
         notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"
-        return Answer(source, joined(found), [notice])
+        return Answer(source, joined(translations), [notice])
 
 
 def joined(parts: Sequence[Sequence[Translation]]) -> list[Translation]:
     """Join the translations of the parts of a text rank by rank; a part with fewer of them repeats its last one."""
-    found = []
+    translations = []
     for rank in range(max(map(len, parts))):
-        chosen = [some[min(rank, len(some) - 1)] for some in parts]
+        chosen = [ranked[min(rank, len(ranked) - 1)] for ranked in parts]
         text = " ".join(each.text for each in chosen)
         total = sum(each.log_probability for each in chosen)
         mean = sum(each.score for each in chosen) / len(chosen)
-        found.append(Translation(text, mean, total, [each.traces[0] for each in chosen]))
-    return distinct_texts(found)
+        translations.append(Translation(text, mean, total, [each.traces[0] for each in chosen]))
+    return distinct_texts(translations)
 
 
 def distinct_texts(translations: Sequence[Translation]) -> list[Translation]:
-    """Leave only the first translation of each text."""
+    """Return the translations without those whose text occurred before."""
     by_text: dict[str, Translation] = {}
     for each in translations:
         by_text.setdefault(each.text, each)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import folder as folders
-from regard.config.recipe import Recipe, read_recipe, suited
+from regard.config.recipe import Recipe
+from regard.config.recipe_text import read_recipe, suited
 from regard.config.sizes import better
 from regard.evidence import examined
 from regard.look.diagnostics import diagnose, overall
@@ -20,7 +21,7 @@ from regard.runtime.precision import Precision, read_device
 from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
 from regard.tasks.translation.predictor import Answer, Search, Translator
-from regard.tasks.translation.task import Translating
+from regard.tasks.translation.task import TranslationTask
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
 from regard.training.progress import Screen
@@ -47,7 +48,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return suited(settings, better(examples, on_gpu) if begun is None else begun.model.kind)
 
     def check_given(self, given: Given) -> None:
-        """All options are of use."""
+        """Accept all options."""
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
         def read(files: Sequence[Path]) -> Corpus:
@@ -55,8 +56,8 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
 
         return read_text_data(given, read, _summary, recipe.training.max_characters, screen)
 
-    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> Translating:
-        return Translating.of(data.train, data.dev, with_character_limit(recipe, data), seed)
+    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
+        return TranslationTask.of(data.train, data.dev, with_character_limit(recipe, data), seed)
 
     def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Translator:
         where = read_device(device)
@@ -94,19 +95,20 @@ def _summary(train: Pairs, dev: Pairs) -> str:
 
 
 def _diagnosis(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict[str, Any], list[str]]:
-    """(for JSON, lines): of all sentences together, then of each part of each text, the oddest first."""
+    """Return the diagnosis (for JSON, as lines): of all sentences together, then of each part of each text, the oddest
+    first."""
     diagnoses = [(trace, diagnose(trace)) for answer in answers for trace in answer.translations[0].traces]
     if not diagnoses:
         return {"diagnosis": {"overall": None, "sentences": []}}, ["no text came to diagnose"]
     diagnoses.sort(key=lambda each: -each[1].measure(measure))
-    whole = overall([each for _, each in diagnoses])
+    summary = overall([each for _, each in diagnoses])
     sentences = [
         {"source": trace.source.text, "translation": trace.target.text, **asdict(each)} for trace, each in diagnoses
     ]
     odd = [(trace, each) for trace, each in diagnoses if each.measure(measure) > 0]
-    lines = [*whole.lines(), "", f"the oddest by {measure}:" if odd else f"none is odd by {measure}"]
+    lines = [*summary.lines(), "", f"the oddest by {measure}:" if odd else f"none is odd by {measure}"]
     for trace, each in odd[:show]:
         words = each.missed if measure == "missed" else each.repeated if measure == "repeated" else []
         note = ", ".join(words) or f"{each.measure(measure):.2f}"
         lines.append(f"{note}\t{trace.source.text}\t{trace.target.text}")
-    return {"diagnosis": {"overall": asdict(whole), "sentences": sentences}}, lines
+    return {"diagnosis": {"overall": asdict(summary), "sentences": sentences}}, lines

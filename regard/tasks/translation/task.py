@@ -1,4 +1,4 @@
-"""The task of translating: from pairs and a recipe to batches, their loss, and translations of dev."""
+"""The task `translate`: from pairs and a recipe to batches, their loss, and validations on dev."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from regard.text.pairs import Pair
 from regard.text.vocabulary import PAD, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
-from regard.training.plan import VALIDATED, Plan
+from regard.training.plan import VALIDATED, Schedule
 from regard.training.task import MakeBatch, Validation
 
 SMALLEST_BATCH = 16
-"""sentences of a batch that is made smaller to fit the clock"""
-LEAST_REHEARSED, REHEARSED = 16, 64
-"""sources of dev, at least and at most, by which it is measured what the final scoring takes"""
-LOADING = 1.0
-"""seconds it takes to read the model back for the final scoring, and to leave"""
+"""mean number of sentences per batch, down to which batches may be made smaller in a run by the clock"""
+MIN_REHEARSED, MAX_REHEARSED = 16, 64
+"""sources of dev on which the time of the final scoring is measured"""
+LOADING_SECONDS = 1.0
+"""seconds to load the model for the final scoring, and to exit"""
 
 
 @dataclass(frozen=True)
-class Translating:
+class TranslationTask:
     recipe: Recipe
     vocabularies: Vocabularies
     examples: Examples
@@ -50,24 +50,26 @@ class Translating:
     dev: Sequence[Pair]
     seed: int
     guide: Guide | None = None
-    """where attention should look, if it is told"""
+    """where attention should look, with guided attention"""
     skipped: Sequence[str] = ()
-    """sentences about pairs with more tokens than the recipe allows"""
+    """messages about pairs with more tokens than the recipe allows"""
     batch_given: bool = False
-    """whether the size of batches was set, and not chosen from the data"""
+    """whether the user set the batch size"""
 
     @classmethod
-    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> Translating:
-        """A pure function of what it is given: the same pairs, recipe and seed give the same start."""
+    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> TranslationTask:
+        """Return the task with its initial model: a pure function of pairs, recipe and seed."""
         words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
-        given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
+        batch_given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
         recipe = recipe.fitted(len(train), words, shared_letters(train))
         vocabularies = learn_vocabularies(train, recipe.vocabulary)
         training = recipe.training
         variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop)
         source, target = vocabularies.source, vocabularies.target
         examples = Examples(train, source, target, variety, seed)
-        within = TokenLimit.of(_counted(train, examples.plain), _encoded(dev, vocabularies), training.max_tokens)
+        within = TokenLimit.of(
+            _with_lengths(train, examples.plain), _encoded_lengths(dev, vocabularies), training.max_tokens
+        )
         recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
         if len(train) < len(examples):
@@ -76,7 +78,7 @@ class Translating:
         torch.manual_seed(seed)
         model = build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
-        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, given)
+        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -108,16 +110,16 @@ class Translating:
         return [partial(self._batch, examples, rows) for rows in order]
 
     def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
-        chosen = [examples[row] for row in rows]
-        if self.recorded(device):
-            return Batch.in_few_shapes(chosen, device)
-        batch = Batch.of(chosen, device)
+        batch_examples = [examples[row] for row in rows]
+        if self.can_capture(device):
+            return Batch.in_few_shapes(batch_examples, device)
+        batch = Batch.of(batch_examples, device)
         if self.guide is None:
             return batch
         return replace(batch, linked=self.guide.linked(rows, batch, self.recipe.training.guided_later))
 
     def _batch_size(self, fraction: float) -> tuple[int, int]:
-        """(sentences, tokens), a fraction of the recipe's"""
+        """Return the maximum of (sentences, tokens) per batch, as a fraction of the recipe's."""
         training = self.recipe.training
         assert training.batch_tokens is not None
         sizes = training.batch_sentences or 10**9, training.batch_tokens
@@ -125,27 +127,27 @@ class Translating:
 
     # Loss
 
-    def recorded(self, device: torch.device) -> bool:
-        plain = self.guide is None and self.recipe.training.scheduled_sampling == 0
-        return plain and self.model.recordable(device)
+    def can_capture(self, device: torch.device) -> bool:
+        on_device = self.guide is None and self.recipe.training.scheduled_sampling == 0
+        return on_device and self.model.can_capture(device)
 
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Cross-entropy; beside it what guides attention, and what rewards hard attention for its choices."""
+        """Return the cross-entropy, plus the loss terms of guided attention and of REINFORCE for hard attention."""
         training = self.recipe.training
-        plan = progress.planned or Plan(10**9, (), training.warmup)
+        plan = progress.planned or Schedule(10**9, (), training.warmup)
         sampling = plan.sampling(progress.update, training)
         guided = batch.linked is not None
         decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=guided)
         output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
         layer = self.model.output
         padding = PAD if batch.real is None else None
-        loss, each = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing, padding)
-        told = loss.detach()
+        loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing, padding)
+        cross_entropy = loss.detach()
         if batch.linked is not None:
             loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.linked)
         if decoded.log_probability is not None and self.model.reinforced:
-            loss = loss + _by_reward(decoded.log_probability, batch.expected != PAD, each, progress)
-        return loss, told
+            loss = loss + _reinforce_loss(decoded.log_probability, batch.expected != PAD, losses, progress)
+        return loss, cross_entropy
 
     # Dev
 
@@ -155,53 +157,55 @@ class Translating:
         return validate(probing, number, device)
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
-        """Search and score a batch of sources of middling length. On a GPU the first batch is compiled and recorded,
-        which says nothing about the others."""
+        """Time the translation and scoring of a batch of sources of middling length. On a GPU, where the first batch
+        also compiles and captures, the time is unknown."""
         if device.type != "cpu":
             return None
         sources, references = group(self.dev)
         rows = sorted(range(len(sources)), key=lambda row: len(sources[row]))
-        count = min(REHEARSED, max(LEAST_REHEARSED, len(rows) // 8))
+        count = min(MAX_REHEARSED, max(MIN_REHEARSED, len(rows) // 8))
         middle = rows[max(0, len(rows) - count) // 2 :][:count]
-        texts, known = [sources[row] for row in middle], [references[row] for row in middle]
+        sample, sample_references = [sources[row] for row in middle], [references[row] for row in middle]
         translator = Translator(self.model, self.vocabularies, self.recipe, self.facts, device, precision)
-        # A model that still babbles does so up to the limit of length: it will have learned to end.
-        longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in known])))
+        # An untrained model generates up to the maximum length; by the final scoring it will have learned to end.
+        longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in sample_references])))
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
-        score(texts[:1], known[:1])  # what is imported for it is imported once
+        score(sample[:1], sample_references[:1])  # so that imports are not timed
         began = time.monotonic()
-        score(translator.translate(texts), known)
-        took = time.monotonic() - began
+        score(translator.translate(sample), sample_references)
+        seconds = time.monotonic() - began
         self.model.train()
-        return LOADING + took * sum(map(len, sources)) / sum(map(len, texts))
+        return LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))
 
 
-def _by_reward(log_probability: Tensor, real: Tensor, losses: Tensor, progress: Progress) -> Tensor:
-    """REINFORCE (Williams 1992): choices are made likelier by how much better than usual it went after them.
+def _reinforce_loss(log_probability: Tensor, real: Tensor, losses: Tensor, progress: Progress) -> Tensor:
+    """Return the REINFORCE loss (Williams 1992), whose baseline b is a moving average of the reward in `progress`.
 
     − Σ_t (R_t − b) log π(chosen_t) / N,      R_t = mean over u ≥ t of log p(y_u)
     """
-    rewards = torch.zeros_like(log_probability).masked_scatter(real, -losses.to(log_probability.dtype))
-    ahead = rewards.flip(1).cumsum(1).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
-    mean = float(ahead[real].mean())
+    step_rewards = torch.zeros_like(log_probability).masked_scatter(real, -losses.to(log_probability.dtype))
+    rewards = step_rewards.flip(1).cumsum(1).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
+    mean = float(rewards[real].mean())
     baseline = progress.baseline
     progress.baseline = mean if baseline is None else 0.95 * baseline + 0.05 * mean
-    advantage = (ahead - (mean if baseline is None else baseline)) * real
+    advantage = (rewards - (mean if baseline is None else baseline)) * real
     return -(advantage * log_probability).sum() / real.sum()
 
 
-def _counted(pairs: Sequence[Pair], examples: Sequence[Example]) -> list[Counted]:
-    """Each pair with the tokens of its longer side, the end token not among them."""
+def _with_lengths(pairs: Sequence[Pair], examples: Sequence[Example]) -> list[Counted]:
+    """Return each pair with the number of tokens of its longer side, without the end token."""
     return [(pair, max(map(len, example))) for pair, example in zip(pairs, examples, strict=True)]
 
 
-def _encoded(pairs: Sequence[Pair], vocabularies: Vocabularies) -> list[Counted]:
+def _encoded_lengths(pairs: Sequence[Pair], vocabularies: Vocabularies) -> list[Counted]:
+    """Encode pairs, and return each with the number of tokens of its longer side."""
     sources = vocabularies.source.encode_all(pair.source for pair in pairs)
     targets = vocabularies.target.encode_all(pair.target for pair in pairs)
-    return _counted(pairs, [Example(*both) for both in zip(sources, targets, strict=True)])
+    return _with_lengths(pairs, [Example(*both) for both in zip(sources, targets, strict=True)])
 
 
 def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocabularies:
+    """Learn the vocabularies of both sides from the training pairs, or one for both if the recipe says so."""
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if recipe.joint:
         both = learn([*sources, *targets], recipe.kind, recipe.size)
@@ -210,7 +214,7 @@ def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocab
 
 
 def shared_letters(pairs: Sequence[Pair]) -> float:
-    """Of all letters written on the target side, the share whose letter occurs on the source side."""
+    """Return the fraction of the letters on the target side that also occur on the source side."""
     sources = {letter for pair in pairs for letter in pair.source if letter.isalpha()}
     targets = [letter for pair in pairs for letter in pair.target if letter.isalpha()]
     return sum(letter in sources for letter in targets) / max(1, len(targets))

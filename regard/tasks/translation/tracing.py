@@ -1,4 +1,4 @@
-"""From what a search found, or was told, to a trace of it."""
+"""Traces of a translator: from hypotheses, or from forced decoding, to what they attended to."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from regard.text.batches import by_length, padded
 from regard.text.normal import tidy
 from regard.text.vocabulary import END, WORD_BEGINS, Vocabulary
 
-TOLD = ("languages", "data", "parameters", "seed", "minutes", "scores", "versions")
-"""what a trace says of the model, out of its card"""
+TRACED_FACTS = ("languages", "data", "parameters", "seed", "minutes", "scores", "versions")
+"""entries of the model's card that a trace repeats"""
 BATCH = 64
 
 
 class Tracer:
-    """Makes the traces of one model."""
+    """Builds the traces of one model."""
 
     def __init__(self, vocabularies: Vocabularies, card: dict[str, Any]) -> None:
         self._vocabularies = vocabularies
-        self._model = {name: card[name] for name in TOLD if card.get(name) is not None}
+        self._model = {name: card[name] for name in TRACED_FACTS if card.get(name) is not None}
         self._languages: Sequence[str | None] = card.get("languages") or (None, None)
 
     def source(self, text: str) -> Side:
-        """Of a tidied text, with the end token."""
+        """Return the source side of a tidied text, ending with the end token."""
         return _encoded(self._vocabularies.source, text, self._languages[0])
 
-    def told(self, text: str) -> Side:
-        """The same of a tidied text that must be said."""
+    def encoded_target(self, text: str) -> Side:
+        """Return the target side of a tidied text, ending with the end token."""
         return _encoded(self._vocabularies.target, text, self._languages[1])
 
     def target(self, tokens: Sequence[int]) -> Side:
-        """Of tokens, the end token among them if it was said."""
-        ended = tokens[-1:] == [END]
-        said = tokens[:-1] if ended else tokens
-        text = self._vocabularies.target.decode(said)
-        pieces = spans(self._vocabularies.target, said, text)
-        if ended:
+        """Return the target side of generated tokens, with the end token if they end with it."""
+        finished = tokens[-1:] == [END]
+        text_tokens = tokens[:-1] if finished else tokens
+        text = self._vocabularies.target.decode(text_tokens)
+        pieces = spans(self._vocabularies.target, text_tokens, text)
+        if finished:
             pieces.append(Span("", len(text), len(text)))
         return Side(text, pieces, self._languages[1], tokens)
 
@@ -57,29 +57,31 @@ class Tracer:
         forced: ForcedDecoding | None = None,
         candidates: Sequence[Candidate] = (),
     ) -> Trace:
-        """weights [layers, heads, target pieces, source pieces]; `forced` tells of each step, and what else looks."""
+        """Return a trace with the cross-attention `weights` [layers, heads, target pieces, source pieces]; from
+        `forced` it also gets the probabilities of each step and the self-attention."""
         steps = [] if forced is None else self._steps(forced, target.tokens)
-        seen = [Attended("cross", np.asarray(weights, np.float32))]
+        attentions = [Attended("cross", np.asarray(weights, np.float32))]
         if forced is not None:
-            seen += [Attended(name, found) for name, found in forced.self_attention.items()]
-        return Trace(source, target, seen, steps, candidates, self._model)
+            attentions += [Attended(name, values) for name, values in forced.self_attention.items()]
+        return Trace(source, target, attentions, steps, candidates, self._model)
 
     def force_decode(
         self, model: DecoderModel, sources: Sequence[str], targets: Sequence[str], device: torch.device
     ) -> list[Trace]:
-        """Of targets that the model must say."""
-        given = [self.source(tidy(text)) for text in sources]
-        wanted = [self.told(tidy(text)) for text in targets]
-        found: dict[int, Trace] = {}
-        for rows in by_length([side.tokens for side in given], BATCH):
-            batch = padded([given[row].tokens for row in rows]).to(device)
-            lengths = torch.tensor([len(given[row].tokens) for row in rows])
-            told = force_decode(model, batch, lengths, [wanted[row].tokens for row in rows])
-            for row, each in zip(rows, told, strict=True):
-                total = float(each.log_probabilities.sum())
-                candidate = Candidate(wanted[row].text, total / len(wanted[row].tokens), total)
-                found[row] = self.trace(given[row], wanted[row], each.weights, each, [candidate])
-        return [found[row] for row in range(len(sources))]
+        """Return the traces of given targets, by forced decoding."""
+        source_sides = [self.source(tidy(text)) for text in sources]
+        target_sides = [self.encoded_target(tidy(text)) for text in targets]
+        traces: dict[int, Trace] = {}
+        for rows in by_length([side.tokens for side in source_sides], BATCH):
+            batch = padded([source_sides[row].tokens for row in rows]).to(device)
+            lengths = torch.tensor([len(source_sides[row].tokens) for row in rows])
+            decoded = force_decode(model, batch, lengths, [target_sides[row].tokens for row in rows])
+            for row, forced in zip(rows, decoded, strict=True):
+                source, target = source_sides[row], target_sides[row]
+                total = float(forced.log_probabilities.sum())
+                candidate = Candidate(target.text, total / len(target.tokens), total)
+                traces[row] = self.trace(source, target, forced.weights, forced, [candidate])
+        return [traces[row] for row in range(len(sources))]
 
     def _steps(self, forced: ForcedDecoding, tokens: Sequence[int]) -> list[Step]:
         columns = (forced.log_probabilities, forced.top_tokens, forced.top_probabilities)
@@ -96,7 +98,7 @@ class Tracer:
         return steps
 
     def _name(self, token: int) -> str:
-        """As a person reads it: nothing for the end token, no mark before a word."""
+        """Return the text of a token: empty for the end token, and without the mark of a word's beginning."""
         return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "")
 
 
@@ -108,7 +110,7 @@ def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
 
 
 def wording(vocabulary: Vocabulary) -> Wording:
-    """Return how a search reads the tokens of a vocabulary: words are themselves, subwords spell a text together."""
+    """Return how a search tells equal texts: by their tokens for words, by the text they spell for subwords."""
     name = lru_cache(maxsize=None)(vocabulary.name)
 
     def surface(tokens: Sequence[int]) -> Hashable:
@@ -118,25 +120,26 @@ def wording(vocabulary: Vocabulary) -> Wording:
 
 
 def candidates(hypotheses: Sequence[Hypothesis], vocabulary: Vocabulary) -> list[Candidate]:
+    """Return the texts of hypotheses with their scores, as a trace lists them."""
     return [Candidate(vocabulary.decode(each.tokens), each.score, each.log_probability) for each in hypotheses]
 
 
 def spans(vocabulary: Vocabulary, tokens: Sequence[int], text: str) -> list[Span]:
-    """Where each token of a decoded text stands: what the text grew by when it came."""
-    found, before = [], ""
+    """Return the span of each token in the decoded text: what decoding one token more appends to it."""
+    token_spans, before = [], ""
     for count in range(1, len(tokens) + 1):
         now = vocabulary.decode(tokens[:count])
-        common = len(now) if now.startswith(before) else _shared(before, now)
+        common = len(now) if now.startswith(before) else _common_prefix(before, now)
         start = len(before) if now.startswith(before) else common
         start += text[start : start + 1] == " "
         end = max(min(len(now), len(text)), min(start, len(text)))
-        found.append(Span(text[min(start, end) : end], min(start, end), end))
+        token_spans.append(Span(text[min(start, end) : end], min(start, end), end))
         before = now
-    return found
+    return token_spans
 
 
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+def _common_prefix(one: str, other: str) -> int:
+    """Return the length of the common prefix of two texts."""
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

@@ -1,4 +1,4 @@
-"""A look at how far a model has come: dev translated greedily, scored, and one sentence to read."""
+"""Validation of a translator: dev is translated greedily and scored; one translation is shown."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ from regard.training.task import Validation
 
 BATCH = 256
 PROBES = 4
+"""sentences whose traces are logged at every validation"""
 PROBE_WORDS = 8
+"""words of such a sentence, as far as possible"""
 SAME = "every source gets the same translation"
 UNRELATED = "the translations fit their own sources no better than others"
 LOSS_TOKENS = 4096
-"""tokens of a batch, padding counted, whose loss is taken together"""
-LEAST = 0.001
+"""tokens of a batch, padding counted, when the loss on dev is computed"""
+MIN_SCORE = 0.001
 """the lowest score of translations that depend on the source"""
-FAINT = 3.0
-"""below so much chrF++ above chance, the difference between two models is mostly chance itself"""
+MIN_CHRF_ABOVE_CHANCE = 3.0
+"""with less chrF++ above chance, differences between models are mostly noise"""
 
 
 @dataclass(frozen=True)
 class Probing:
-    """What is tried, and on what."""
+    """A model and the dev sources on which it is validated."""
 
     model: TranslationModel
     vocabularies: Vocabularies
@@ -46,13 +48,13 @@ class Probing:
 
 
 def validate(probing: Probing, number: int, device: torch.device) -> Validation:
-    """The `number`-th validation shows the `number`-th source."""
+    """Translate and score; the `number`-th validation shows the translation of the `number`-th source."""
     probing.model.eval()
-    tokens = translate_all(probing.model, probing.vocabularies, probing.limit, probing.sources, device)
+    hypotheses = translate_all(probing.model, probing.vocabularies, probing.limit, probing.sources, device)
     probes = _probes(probing, device)
     loss = dev_loss(probing, device)
     probing.model.train()
-    texts = [probing.vocabularies.target.decode(hypothesis.tokens) for hypothesis in tokens]
+    texts = [probing.vocabularies.target.decode(hypothesis.tokens) for hypothesis in hypotheses]
     chrf, chance = scoring.chrf_and_chance(texts, probing.references)
     hits = sum(text in options for text, options in zip(texts, probing.references, strict=True))
     exact = 100 * hits / len(texts)
@@ -67,34 +69,34 @@ def validate(probing: Probing, number: int, device: torch.device) -> Validation:
         "probes": [trace.as_dict() for trace in probes],
     }
     example = f"{probing.sources[shown]}  →  {texts[shown] or '(nothing)'}"
-    same = len(texts) > 1 and _alike([hypothesis.tokens for hypothesis in tokens])
-    told = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
+    same = len(texts) > 1 and _all_alike([hypothesis.tokens for hypothesis in hypotheses])
+    summary = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
     score = choosing_score(chrf, chance, len(texts), same)
     constant = SAME if same else UNRELATED if len(texts) > 1 and chrf <= chance else ""
-    return Validation(score, told, example, facts, loss, constant)
+    return Validation(score, summary, example, facts, loss, constant)
 
 
 def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> float:
-    """Return the score that models are chosen by: chrF++ above chance.
+    """Return the score by which the best model is chosen: chrF++ above chance.
 
-    chrF++ alone would choose a model that answers every source with the most frequent pieces over one that has begun to
-    translate. Models that have hardly begun all get the same score: the loss on dev then chooses among them. With a
-    single source there is no chance to compare with.
+    By chrF++ alone, a model that translates every source as the same frequent pieces could win over one that has begun
+    to translate. Models that have hardly begun all get the same score, so that the loss on dev decides. Chance is not
+    defined for a single source.
     """
     if sources < 2:
         return chrf
     above = chrf - chance
-    return 0.0 if same else above if above >= FAINT else LEAST
+    return 0.0 if same else above if above >= MIN_CHRF_ABOVE_CHANCE else MIN_SCORE
 
 
 @torch.no_grad()
 def dev_loss(probing: Probing, device: torch.device) -> float | None:
-    """Return the cross-entropy per token of the first reference of each source, teacher-forced.
+    """Return the cross-entropy per token of the first reference of each source, with teacher forcing.
 
-    References longer than a translation may become do not count; None if none is left.
+    References longer than the maximum length do not count; None if no other is left.
     """
     sources = probing.vocabularies.source.encode_all(probing.sources)
-    targets = probing.vocabularies.target.encode_all([known[0] for known in probing.references])
+    targets = probing.vocabularies.target.encode_all([options[0] for options in probing.references])
     pairs = [Example(*both) for both in zip(sources, targets, strict=True)]
     fitting = [pair for pair in pairs if len(pair.target) < probing.limit.max_length(len(pair.source) + 1)]
     total, count = torch.zeros((), dtype=torch.float64), 0
@@ -110,28 +112,28 @@ def dev_loss(probing: Probing, device: torch.device) -> float | None:
 
 
 def _probes(probing: Probing, device: torch.device) -> list[Trace]:
-    """A few sentences that fit on a page, told by their references: the same words at every validation."""
-    length = [len(source.split()) for source in probing.sources]
-    chosen = sorted(range(len(length)), key=lambda row: (abs(length[row] - PROBE_WORDS), row))[:PROBES]
+    """Return the traces of a few short sentences with their references as targets: the same at every validation."""
+    lengths = [len(source.split()) for source in probing.sources]
+    chosen = sorted(range(len(lengths)), key=lambda row: (abs(lengths[row] - PROBE_WORDS), row))[:PROBES]
     sources, targets = [probing.sources[row] for row in chosen], [probing.references[row][0] for row in chosen]
     return Tracer(probing.vocabularies, {}).force_decode(probing.model, sources, targets, device)
 
 
-def _alike(rows: list[list[int]]) -> bool:
-    """Does each begin the longest of them?"""
-    longest = max(rows, key=len)
-    return all(row == longest[: len(row)] for row in rows)
+def _all_alike(translations: list[list[int]]) -> bool:
+    """Return whether each is a prefix of the longest: the same translation, cut off at different lengths."""
+    longest = max(translations, key=len)
+    return all(tokens == longest[: len(tokens)] for tokens in translations)
 
 
 def translate_all(
     model: Stepping, vocabularies: Vocabularies, limit: LengthLimit, sources: Sequence[str], device: torch.device
 ) -> list[Hypothesis]:
-    """Greedy, in batches of like length."""
-    rows = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
-    found: dict[int, Hypothesis] = {}
-    ready = Ready.of(model)
-    for chosen in by_length(rows, BATCH):
-        batch = padded([rows[index] for index in chosen]).to(device)
-        lengths = torch.tensor([len(rows[index]) for index in chosen])
-        found |= dict(zip(chosen, greedy(ready, batch, lengths, limit), strict=True))
-    return [found[index] for index in range(len(rows))]
+    """Translate sources greedily, in batches of similar length."""
+    source_tokens = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
+    hypotheses: dict[int, Hypothesis] = {}
+    prepared = Ready.of(model)
+    for rows in by_length(source_tokens, BATCH):
+        batch = padded([source_tokens[row] for row in rows]).to(device)
+        lengths = torch.tensor([len(source_tokens[row]) for row in rows])
+        hypotheses |= dict(zip(rows, greedy(prepared, batch, lengths, limit), strict=True))
+    return [hypotheses[row] for row in range(len(source_tokens))]

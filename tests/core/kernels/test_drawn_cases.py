@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
-from regard.core.kernels.cpu import small_dense as formed
+from regard.core.kernels.cpu import small_dense
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.dense_hard import DenseHard
@@ -98,7 +98,7 @@ def check_top(kernel: Kernel, case: Case, weights: Tensor) -> None:
 @pytest.mark.parametrize("pairs", [0, 1 << 20], ids=["by torch", "formed"])
 def test_dense(pairs: int, case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formed, "PAIRS", pairs)
+        patch.setattr(small_dense, "MAX_PAIRS", pairs)
         check(Dense(), case)
 
 

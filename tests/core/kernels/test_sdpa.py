@@ -44,7 +44,7 @@ def test_cudnn_is_left_out_where_its_gradients_may_be_nan(
     sdpa(query, key, key, mask, scale=1.0)
     assert allowed == [before and cudnn]
     assert torch.backends.cuda.cudnn_sdp_enabled() == before
-    assert SDPBackend.CUDNN_ATTENTION not in module.OTHERS
+    assert SDPBackend.CUDNN_ATTENTION not in module.WITHOUT_CUDNN
 
 
 def test_it_is_torchs() -> None:

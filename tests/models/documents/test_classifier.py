@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
-from regard.models.documents.levels import Parts
-from regard.models.documents.words import hashed
+from regard.models.documents.levels import SentenceParts
+from regard.models.documents.words import pair_buckets
 from regard.text.documents import DocumentBatch, Reader
 from regard.text.vocabulary import learn_words
 
@@ -65,7 +65,7 @@ def test_hierarchical_weights_are_those_of_word_and_sentence() -> None:
 
 
 def test_sentences_are_cut_and_put_together() -> None:
-    parts = Parts(torch.tensor([[2, 3, 0], [1, 1, 2]]))
+    parts = SentenceParts(torch.tensor([[2, 3, 0], [1, 1, 2]]))
     states = torch.arange(10).view(2, 5)
     assert parts.cut(states)[parts.real].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
     assert parts.lengths.tolist() == [2, 3, 1, 1, 2]
@@ -89,7 +89,7 @@ def test_every_representation_of_a_word_counts() -> None:
 
 
 def test_places_of_the_hash_depend_on_both_words() -> None:
-    found = hashed(torch.tensor([[5, 6, 7], [6, 5, 7]]), 10_007)
+    found = pair_buckets(torch.tensor([[5, 6, 7], [6, 5, 7]]), 10_007)
     assert found[0, 0] != found[1, 1] and found[0, 1] != found[1, 0] and found[0, 2] != found[1, 2]
     assert found.min() >= 0 and found.max() < 10_007
 
@@ -102,13 +102,13 @@ def test_training_leaves_words_out_but_never_all() -> None:
 
 
 def test_a_sparse_pattern_sees_what_it_may() -> None:
-    from regard.models.transformer.layers import Looking
+    from regard.models.transformer.layers import AttentionOptions
 
     text = " ".join(TEXTS[0].lower().split() * 20)
     other = "nobody" + text[text.index(" ") :]
     options = {"states": "attention", "positions": 0, "queries": 1, "neighbours": 0}
-    near = built(**options, encoder=Looking(pattern="window(2)"))
-    hub = built(**options, encoder=Looking(pattern="window(2) | global(0)"))
+    near = built(**options, encoder=AttentionOptions(pattern="window(2)"))
+    hub = built(**options, encoder=AttentionOptions(pattern="window(2) | global(0)"))
 
     def last_states(model: TextClassifier, given: str) -> torch.Tensor:
         one = batch([given])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.models.images.model import ImageEncoder, ImageModel, ImageOptions, Patches
-from regard.models.transformer.layers import Looking
+from regard.models.transformer.layers import AttentionOptions
 
 
 def small(**changes: object) -> ImageOptions:
@@ -27,22 +27,22 @@ def test_patches_are_a_convolution_that_does_not_overlap() -> None:
     convolution.weight.data = patches.project.weight.data.view(16, 3, 4, 4)
     convolution.bias.data = patches.project.bias.data
     pictures = torch.randn(5, 3, 8, 12)
-    expected = convolution(pictures).flatten(2).mT + patches.places()
+    expected = convolution(pictures).flatten(2).mT + patches.position_vectors()
     torch.testing.assert_close(patches(pictures), expected)
 
 
 def test_places_are_rows_and_columns() -> None:
     learned = Patches(small())
-    places = learned.places().view(2, 3, 16)
+    places = learned.position_vectors().view(2, 3, 16)
     torch.testing.assert_close(places[1, 2], learned.row_table[1] + learned.column_table[2])
-    waves = Patches(small(positions="sinusoidal")).places().view(2, 3, 16)
+    waves = Patches(small(positions="sinusoidal")).position_vectors().view(2, 3, 16)
     assert (waves[:, :1, :8] == waves[:, :, :8]).all() and (waves[:1, :, 8:] == waves[:, :, 8:]).all()
     assert len({tuple(place) for place in waves.flatten(0, 1).tolist()}) == 6
 
 
 @pytest.mark.parametrize(("pattern", "seeing"), [("grid(2, 3).row", [3, 4, 5]), ("grid(2, 3).column", [1, 4])])
 def test_a_patch_is_seen_where_the_pattern_allows(pattern: str, seeing: list[int]) -> None:
-    encoder = ImageEncoder(small(layers=1, attention=Looking(pattern=pattern))).eval()
+    encoder = ImageEncoder(small(layers=1, attention=AttentionOptions(pattern=pattern))).eval()
     pictures = torch.randn(1, 3, 8, 12)
     changed = pictures.clone()
     changed[0, :, 5, 6] += 3  # in patch 4: row 1, column 1

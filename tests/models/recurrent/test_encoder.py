@@ -5,13 +5,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.models.recurrent.encoder import Encoder
+from regard.models.recurrent.encoder import RecurrentEncoder
 
 LENGTHS = [[5, 5, 5], [5, 2, 4], [1, 5, 3], [1, 1, 1]]
 
 
-def encoder(cell: str, layers: int, bidirectional: bool) -> Encoder:
-    return Encoder(cell, 11, 4, 3, layers, bidirectional, 0.0).double()
+def encoder(cell: str, layers: int, bidirectional: bool) -> RecurrentEncoder:
+    return RecurrentEncoder(cell, 11, 4, 3, layers, bidirectional, 0.0).double()
 
 
 def drawn(lengths: list[int]) -> tuple[Tensor, Tensor, Tensor]:
@@ -21,7 +21,7 @@ def drawn(lengths: list[int]) -> tuple[Tensor, Tensor, Tensor]:
     return torch.randint(1, 11, real.shape) * real, counts, real
 
 
-def by_torch(module: Encoder, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def by_torch(module: RecurrentEncoder, source: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     packed = pack_padded_sequence(module.embedding(source), lengths, batch_first=True, enforce_sorted=False)
     states, last = module.recurrence(packed)
     states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
@@ -87,7 +87,7 @@ def test_what_padding_holds_changes_nothing() -> None:
 
 
 def test_dropout_acts_in_training_only() -> None:
-    module = Encoder("gru", 11, 4, 3, 2, True, 0.5)
+    module = RecurrentEncoder("gru", 11, 4, 3, 2, True, 0.5)
     source, counts, _ = drawn([5, 2, 4])
     assert not torch.equal(module(source, counts)[0], module(source, counts)[0])
     module.eval()
@@ -95,7 +95,7 @@ def test_dropout_acts_in_training_only() -> None:
 
 
 def test_bfloat16_autocast_stays_near() -> None:
-    module = Encoder("gru", 11, 8, 8, 1, True, 0.0)
+    module = RecurrentEncoder("gru", 11, 8, 8, 1, True, 0.0)
     source, counts, real = drawn([5, 2, 4])
     with torch.autocast("cpu", torch.bfloat16):
         states, _ = module(source, counts)

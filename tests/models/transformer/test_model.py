@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.patterns import Causal
-from regard.models.transformer.layers import EncoderBlock, Looking, Shape
-from regard.models.transformer.model import State, Transformer, TransformerOptions
+from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
+from regard.models.transformer.model import Transformer, TransformerOptions
+from regard.models.transformer.state import TransformerState
 from regard.search.beam import beam
 from regard.search.force_decode import force_decode
 from regard.search.hypothesis import LengthLimit
@@ -24,15 +25,22 @@ KINDS: dict[str, TransformerOptions] = {
     "learned positions": replace(SMALL, positions="learned", longest=3),
     "rotary": replace(SMALL, positions="rotary"),
     "alibi": replace(SMALL, positions="alibi"),
-    "fewer keys": replace(SMALL, encoder=Looking(kv_heads=2), decoder=Looking(kv_heads=1), cross=Looking(kv_heads=2)),
-    "additive": replace(SMALL, **{name: Looking("additive") for name in ("encoder", "decoder", "cross")}),
-    "cosine, sparse": replace(SMALL, decoder=Looking("cosine", normalizer="entmax15"), cross=Looking("general")),
-    "hard": replace(SMALL, cross=Looking(normalizer="hard")),
+    "fewer keys": replace(
+        SMALL,
+        encoder=AttentionOptions(kv_heads=2),
+        decoder=AttentionOptions(kv_heads=1),
+        cross=AttentionOptions(kv_heads=2),
+    ),
+    "additive": replace(SMALL, **{name: AttentionOptions("additive") for name in ("encoder", "decoder", "cross")}),
+    "cosine, sparse": replace(
+        SMALL, decoder=AttentionOptions("cosine", normalizer="entmax15"), cross=AttentionOptions("general")
+    ),
+    "hard": replace(SMALL, cross=AttentionOptions(normalizer="hard")),
     "a pattern per head": replace(
         SMALL,
-        encoder=Looking(pattern="per_head(window(1), strided(2), full, global(0))"),
-        decoder=Looking(pattern="per_head(window(2), full, strided(2), full)"),
-        cross=Looking(pattern="window(2)"),
+        encoder=AttentionOptions(pattern="per_head(window(1), strided(2), full, global(0))"),
+        decoder=AttentionOptions(pattern="per_head(window(2), full, strided(2), full)"),
+        cross=AttentionOptions(pattern="window(2)"),
     ),
 }
 
@@ -63,7 +71,7 @@ def test_hypotheses_are_selected_and_sentences_kept(name: str) -> None:
         state = model.start(SOURCE, LENGTHS).select(torch.zeros(3, 2, dtype=torch.int64))
         _, _, state = model.step(state, torch.tensor([[1, 1]] * 3))
         _, _, state = model.step(state, torch.tensor([[4, 5]] * 3))
-        swapped: State = state.select(torch.tensor([[1, 0]] * 3)).keep(torch.tensor([2, 0]))
+        swapped: TransformerState = state.select(torch.tensor([[1, 0]] * 3)).keep(torch.tensor([2, 0]))
         found, seen, _ = model.step(swapped, torch.tensor([[6, 6]] * 2))
         for row, sentence in enumerate((2, 0)):
             for slot, said in enumerate(([1, 5, 6], [1, 4, 6])):
@@ -128,7 +136,7 @@ def test_scheduled_sampling_feeds_its_own_words() -> None:
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_block_is_torchs(norm: Any, causal: bool) -> None:
     torch.manual_seed(1)
-    block = EncoderBlock(Shape(16, 4, 24, norm, "gelu", dropout=0.0), Looking(), causal)
+    block = EncoderBlock(Shape(16, 4, 24, norm, "gelu", dropout=0.0), AttentionOptions(), causal)
     theirs = nn.TransformerEncoderLayer(16, 4, 24, 0.0, "gelu", batch_first=True, norm_first=norm == "pre")
     attend = block.attend
     with torch.no_grad():
@@ -138,10 +146,10 @@ def test_a_block_is_torchs(norm: Any, causal: bool) -> None:
         theirs.self_attn.in_proj_bias.copy_(torch.cat([part.bias for part in (attend.query, attend.key, attend.value)]))
         for mine, other in (
             (attend.output, theirs.self_attn.out_proj),
-            (block.forth.inner, theirs.linear1),
-            (block.forth.outer, theirs.linear2),
+            (block.feed_forward.inner, theirs.linear1),
+            (block.feed_forward.outer, theirs.linear2),
             (block.around_attend.norm, theirs.norm1),
-            (block.around_forth.norm, theirs.norm2),
+            (block.around_feed_forward.norm, theirs.norm2),
         ):
             other.load_state_dict(mine.state_dict())  # type: ignore[attr-defined]
     states = torch.randn(2, 5, 16)
@@ -170,7 +178,7 @@ def test_one_table_for_all() -> None:
     [
         ({"heads": 3}, "a divisor of dim = 16"),
         ({"positions": "rotary", "heads": 16}, "an even number of features"),
-        ({"encoder": Looking(pattern="per_head(full, causal)")}, "one for each of 4 heads, got 2"),
+        ({"encoder": AttentionOptions(pattern="per_head(full, causal)")}, "one for each of 4 heads, got 2"),
     ],
 )
 def test_what_does_not_fit_is_said(wrong: dict[str, Any], said: str) -> None:
@@ -182,14 +190,14 @@ def test_what_does_not_fit_is_said(wrong: dict[str, Any], said: str) -> None:
     ("options", "width"),
     [
         ({}, 17),
-        ({"cross": Looking("general")}, 2),
-        ({"cross": Looking("additive")}, 2),
-        ({"cross": Looking(normalizer="hard")}, 2),
-        ({"cross": Looking(pattern="window(2)")}, 2),
-        ({"decoder": Looking("general")}, 2),
+        ({"cross": AttentionOptions("general")}, 2),
+        ({"cross": AttentionOptions("additive")}, 2),
+        ({"cross": AttentionOptions(normalizer="hard")}, 2),
+        ({"cross": AttentionOptions(pattern="window(2)")}, 2),
+        ({"decoder": AttentionOptions("general")}, 2),
     ],
 )
-def test_it_searches_in_16_bits(options: dict[str, Looking], width: int) -> None:
+def test_it_searches_in_16_bits(options: dict[str, AttentionOptions], width: int) -> None:
     model = Transformer(replace(SMALL, **options), 10, 30).eval()
     with torch.autocast("cpu", torch.bfloat16):
         found = beam(model, SOURCE, LENGTHS, LengthLimit(1, 3), width=width, best=width)

@@ -8,7 +8,7 @@ import torch
 
 import regard
 from regard import CaptionedImages, Captioner
-from regard.config.recipe import read_recipe
+from regard.config.recipe_text import read_recipe
 from regard.look.table import table
 from regard.look.trace import Trace
 from regard.models.images.captioner import CaptionerOptions

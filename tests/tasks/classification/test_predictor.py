@@ -12,7 +12,7 @@ import torch
 import regard
 from regard.evidence.of_label import examined_label
 from regard.look.trace import Trace
-from regard.tasks.classification.labelling import LOOKED
+from regard.tasks.classification.labelling import MAX_TRACED_WORDS
 from regard.tasks.classification.predictor import Classifier, fitted_temperature
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.text.pairs import Pair
@@ -101,7 +101,7 @@ def test_where_words_look_at_one_another_the_trace_has_it(tmp_path: Path) -> Non
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
         far = np.abs(np.arange(size)[:, None] - np.arange(size)) > 1
         assert not weights[..., far].any()
-    (alone,) = classifier.answers([texts[1] + " word" * LOOKED], details=True)
+    (alone,) = classifier.answers([texts[1] + " word" * MAX_TRACED_WORDS], details=True)
     assert alone.trace is not None and [each.name for each in alone.trace.attentions] == ["pool"]
 
 

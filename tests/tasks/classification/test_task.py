@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import regard
-from regard.config.recipe import from_toml, read_recipe, to_toml
+from regard.config.recipe_text import from_toml, read_recipe, to_toml
 from regard.metrics.classification import score_labels
-from regard.tasks.classification.task import Classifying, no_better_than_constant, smoothed_cross_entropy
+from regard.tasks.classification.task import ClassificationTask, no_better_than_constant, smoothed_cross_entropy
 from regard.text.documents import IGNORED
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
@@ -20,9 +20,9 @@ from tests.training import toy_labels as toy
 PAIRS = [Pair(text, label, line) for line, (text, label) in enumerate(toy.TEXTS, 1)]
 
 
-def task(**settings: object) -> Classifying:
+def task(**settings: object) -> ClassificationTask:
     chosen = toy.TINY | {key.replace("__", "."): value for key, value in settings.items()}
-    return Classifying.of(PAIRS, PAIRS[:10], read_recipe("classify", chosen), 1)
+    return ClassificationTask.of(PAIRS, PAIRS[:10], read_recipe("classify", chosen), 1)
 
 
 def test_an_epoch_holds_every_text_once() -> None:
@@ -36,11 +36,11 @@ def test_an_epoch_holds_every_text_once() -> None:
 
 
 def test_what_is_fitted_leaves_nothing_open_and_comes_back() -> None:
-    recipe = Classifying.of(PAIRS, PAIRS, read_recipe("classify", {"model.neighbours": 64}), 1).recipe
+    recipe = ClassificationTask.of(PAIRS, PAIRS, read_recipe("classify", {"model.neighbours": 64}), 1).recipe
     training = recipe.training
     assert None not in (training.epochs, training.batch_sentences, training.batch_tokens)
     assert from_toml(to_toml(recipe)) == recipe
-    assert Classifying.of(PAIRS, PAIRS, recipe, 1).recipe == recipe
+    assert ClassificationTask.of(PAIRS, PAIRS, recipe, 1).recipe == recipe
 
 
 def test_the_loss_is_that_of_each_judge() -> None:
@@ -56,10 +56,10 @@ def test_the_loss_is_that_of_each_judge() -> None:
 def test_balance_lets_rare_labels_count_as_much() -> None:
     few = [*PAIRS[:60], *[pair for pair in PAIRS[60:] if pair.target == "good"]]
     chosen = read_recipe("classify", toy.TINY | {"training.balance": 1})
-    given = Classifying.of(few, few, chosen, 1)
+    given = ClassificationTask.of(few, few, chosen, 1)
     counts = torch.tensor([sum(pair.target == label for pair in few) for label in given.labels])
     assert torch.allclose(given.weights * counts, torch.full((2,), len(few) / 2))
-    assert torch.equal(Classifying.of(few, few, read_recipe("classify", toy.TINY), 1).weights, torch.ones(2))
+    assert torch.equal(ClassificationTask.of(few, few, read_recipe("classify", toy.TINY), 1).weights, torch.ones(2))
 
 
 @pytest.mark.parametrize("states", ["embeddings + convolution + counts", "rnn", "attention"])
@@ -169,9 +169,9 @@ def test_no_better_than_a_constant_answer() -> None:
 
 
 def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
-    given = Classifying.of(PAIRS * 40, PAIRS, read_recipe("classify"), 1)
+    given = ClassificationTask.of(PAIRS * 40, PAIRS, read_recipe("classify"), 1)
     assert 0 < given.smallest < 1
     small = given.epoch(0, given.smallest)
     assert len(small) > given.updates() and given.size == len(PAIRS) * 40
     chosen = read_recipe("classify", {"training.batch_sentences": 24})
-    assert Classifying.of(PAIRS, PAIRS, chosen, 1).smallest == 1
+    assert ClassificationTask.of(PAIRS, PAIRS, chosen, 1).smallest == 1

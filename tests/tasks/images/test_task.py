@@ -8,7 +8,7 @@ import torch
 
 import regard
 from regard import ImageClassifier, Images
-from regard.config.recipe import read_recipe
+from regard.config.recipe_text import read_recipe
 from regard.tasks.images.task import ImageTask, shifted
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import regard
 from regard.config.folder import Vocabularies
-from regard.tasks.translation.guide import LEAST, Guide, _kinds, _owners, guided_loss
+from regard.tasks.translation.guide import MIN_WEIGHT, Guide, _chunk_numbers, _token_kinds, guided_loss
 from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.text.normal import tidy
@@ -76,7 +76,7 @@ def test_chunks_are_counted_as_the_vocabulary_parts_them(text: str) -> None:
     tokens = vocabulary.encode(text)
     if not tokens or any(vocabulary.name(token) in BYTES[128:] for token in tokens):
         return
-    found = _owners(torch.tensor([tokens]), _kinds(vocabulary))
+    found = _chunk_numbers(torch.tensor([tokens]), _token_kinds(vocabulary))
     assert int(found.max()) + 1 == len(vocabulary.chunks(tidy(text)))
 
 
@@ -84,7 +84,7 @@ def test_the_loss_is_of_the_weight_on_links() -> None:
     weights = torch.tensor([[[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [1.0, 0, 0]]], requires_grad=True)
     linked = torch.tensor([[[True, True, False], [False, False, False], [False, True, False]]])
     found = guided_loss(weights, linked)
-    assert found.item() == pytest.approx(-(np.log(0.75) + np.log(LEAST)) / 2, rel=1e-5)
+    assert found.item() == pytest.approx(-(np.log(0.75) + np.log(MIN_WEIGHT)) / 2, rel=1e-5)
     assert guided_loss(weights, torch.zeros_like(linked)).item() == 0
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.config.recipe import read_recipe
+from regard.config.recipe_text import read_recipe
 from regard.models.recurrent import encoder
 from regard.models.transformer import model as transformer
-from regard.tasks.translation.task import Translating
+from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
@@ -17,9 +17,9 @@ TEXTS = [("a b c", "A B C D E"), ("b", "B"), ("c a c a c", "C A"), ("d", "D D D"
 PAIRS = [Pair(*texts, line) for line, texts in enumerate(TEXTS, 1)]
 
 
-def task(name: str, **settings: object) -> Translating:
+def task(name: str, **settings: object) -> TranslationTask:
     small = {"model.dropout": 0.0, "training.segmentation_dropout": 0.0}
-    return Translating.of(PAIRS, PAIRS[:1], read_recipe(name, {**small, **settings}), 1)
+    return TranslationTask.of(PAIRS, PAIRS[:1], read_recipe(name, {**small, **settings}), 1)
 
 
 @pytest.mark.parametrize("name", ["rnn", "transformer", "article"])
@@ -40,8 +40,8 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
     cuda, cpu = torch.device("cuda"), torch.device("cpu")
     for name in ("rnn", "transformer"):
-        assert task(name).recorded(cuda) and not task(name).recorded(cpu)
-    assert not task("article").recorded(cuda)
+        assert task(name).can_capture(cuda) and not task(name).can_capture(cpu)
+    assert not task("article").can_capture(cuda)
     for key, value in {
         "training.scheduled_sampling": 0.2,
         "model.normalizer": "sparsemax",
@@ -53,7 +53,7 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
         "model.cell": "lstm",
         "model.predictive": 2,
     }.items():
-        assert not task("rnn", **{key: value}).recorded(cuda)
+        assert not task("rnn", **{key: value}).can_capture(cuda)
     for key, value in {
         "model.attention_dropout": 0.1,
         "encoder.pattern": "window(2)",
@@ -62,14 +62,14 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
         "encoder.score": "additive",
         "model.positions": "alibi",
     }.items():
-        assert not task("transformer", **{key: value}).recorded(cuda)
+        assert not task("transformer", **{key: value}).can_capture(cuda)
     guided = task("rnn", **{"training.guided_attention": 0.1})
-    assert not guided.recorded(cuda) and replace(guided, guide=None).recorded(cuda)
+    assert not guided.can_capture(cuda) and replace(guided, guide=None).can_capture(cuda)
 
 
 def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
     many = [Pair(source, target, line) for line, (source, target) in enumerate(TEXTS * 1000, 1)]
-    given = Translating.of(many, PAIRS, read_recipe("transformer"), 1)
+    given = TranslationTask.of(many, PAIRS, read_recipe("transformer"), 1)
     small = given.epoch(0, given.smallest)
     sentences = given.size / len(small)
     assert 12 < sentences < 20 and len(given.epoch(0)) < len(small) / 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.config.recipe import read_recipe
-from regard.tasks.translation.task import Translating
-from regard.tasks.translation.validation import LEAST, Probing, choosing_score, dev_loss
+from regard.config.recipe_text import read_recipe
+from regard.tasks.translation.task import TranslationTask
+from regard.tasks.translation.validation import MIN_SCORE, Probing, choosing_score, dev_loss
 from regard.text.batches import Batch
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
@@ -17,14 +17,14 @@ TEXTS = [("a b c", "A B C D E"), ("b", "B"), ("c a c a c", "C A"), ("d", "D D D"
 PAIRS = [Pair(*texts, line) for line, texts in enumerate(TEXTS, 1)]
 
 
-def task(name: str) -> Translating:
+def task(name: str) -> TranslationTask:
     settings = {"model.dropout": 0.0, "training.segmentation_dropout": 0.0, "training.label_smoothing": 0.0}
-    return Translating.of(PAIRS, PAIRS, read_recipe(name, settings), 1)
+    return TranslationTask.of(PAIRS, PAIRS, read_recipe(name, settings), 1)
 
 
 def test_output_that_does_not_depend_on_the_source_never_wins() -> None:
     assert choosing_score(25.0, 25.0, 100, same=True) == 0
-    assert choosing_score(5.0, 5.5, 100, same=False) == LEAST > 0
+    assert choosing_score(5.0, 5.5, 100, same=False) == MIN_SCORE > 0
     assert choosing_score(30.0, 10.0, 100, same=False) == 20.0
     assert choosing_score(30.0, 30.0, 1, same=False) == 30.0, "of one source nothing is known by chance"
 

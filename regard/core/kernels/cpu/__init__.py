@@ -1,1 +1,1 @@
-"""Kernels out of torch operations, for every device."""
+"""Kernels made of torch operations, for every device."""

@@ -1,4 +1,4 @@
-"""Energies of one tile and their gradients, for the two families of scores. No autograd: kernels call both by hand.
+"""Energies of one tile and their gradients, for the two families of scores. No autograd: the kernels call both.
 
 q [B, R, D], k [B, C, D] → energies [B, R, C], all in float32 or better.
 """
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.scratch import Scratch
-from regard.core.scores import wide
+from regard.core.scores import at_least_float32
 
-_PAIRS = 1 << 20  # of [B, R, C, H] at a time: 4 MiB in float32, which the caches hold; measured
-_SHARED = 3  # queries from which on it pays to take the exponentials of the keys; measured
-_SAFE = 43.0  # e^(2·43) and e^(−2·43) are normal float32 numbers
+_PAIRS = 1 << 20  # elements of [B, R, C, H] at a time: 4 MiB in float32, which fits into the caches; measured
+_MIN_QUERIES = 3  # the fewest queries for which it pays to compute the exponentials of the keys; measured
+_MAX_EXPONENT = 43.0  # e^(2·43) and e^(−2·43) are normal float32 numbers
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class BilinearTile:
     scale: float
 
     def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
-        """In the scratch buffer "energies"."""
+        """Return the energies, in the scratch buffer "energies"."""
         scaled = torch.mul(q, self.scale, out=scratch.take("query", q.shape, q))
         return scratch.bmm("energies", scaled, k.mT)
 
     def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, None]:
-        """gradient [B, R, C] → of q [B, R, D], of k [B, C, D]."""
+        """Return the gradients of q [B, R, D] and of k [B, C, D] from that of the energies, [B, R, C]."""
         return torch.bmm(gradient, k).mul_(self.scale), torch.bmm(gradient.mT, q).mul_(self.scale), None
 
 
@@ -40,63 +40,67 @@ class AdditiveTile:
 
     tanh(a + b) = 1 − 2r with r = 1 / (e^{2a} e^{2b} + 1): the exponentials are taken once for each query and each key,
     and a pair costs a product, a sum and a reciprocal. The derivative is 4(r − r²). Where |a| or |b| exceeds 43 an
-    exponential could overflow or vanish, and with a query or two there is little to share: then a tanh for each pair.
+    exponential could overflow or vanish, and with one or two queries factoring does not pay: then a tanh for each pair.
     """
 
     vector: Tensor
     """v [B, H]"""
 
     def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
-        v = wide(self.vector)
-        q, k, shared = _exponentials(q, k)
+        v = at_least_float32(self.vector)
+        q, k, factored = _exponentials(q, k)
         energies = q.new_empty(q.shape[0], q.shape[1], k.shape[1])
-        for b, r in _pieces(q.shape, k.shape[1]):
-            pairs = _pairs(q[b, r], k[b], shared, scratch)  # [b, rows, C, H]
+        for b, r in _blocks(q.shape, k.shape[1]):
+            pairs = _pairs(q[b, r], k[b], factored, scratch)  # [b, rows, C, H]
             energies[b, r] = torch.matmul(pairs.flatten(1, 2), v[b, :, None]).view(energies[b, r].shape)
-        return energies.mul_(-2).add_(v.sum(-1)[:, None, None]) if shared else energies
+        return energies.mul_(-2).add_(v.sum(-1)[:, None, None]) if factored else energies
 
     def backward(self, gradient: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """gradient [B, R, C] → of q [B, R, H], of k [B, C, H], of v [B, H]."""
-        v, scratch = wide(self.vector), Scratch()
-        q, k, shared = _exponentials(q, k)
+        """Return the gradients of q [B, R, H], k [B, C, H] and v [B, H] from that of the energies, [B, R, C]."""
+        v, scratch = at_least_float32(self.vector), Scratch()
+        q, k, factored = _exponentials(q, k)
         grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        for b, r in _pieces(q.shape, k.shape[1]):
-            pairs = _pairs(q[b, r], k[b], shared, scratch)
+        for b, r in _blocks(q.shape, k.shape[1]):
+            pairs = _pairs(q[b, r], k[b], factored, scratch)
             g = gradient[b, r, :, None]
             weighted = torch.mul(pairs, g, out=scratch.take("weighted", pairs.shape, pairs))
             grad_v[b] += weighted.sum((1, 2))
             # g · (r − r²), or g · (1 − tanh²)
-            curved = torch.addcmul(weighted if shared else g, weighted, pairs, value=-1, out=pairs)
-            grad_q[b, r] = curved.sum(2)
-            grad_k[b] += curved.sum(1)
+            derivative = torch.addcmul(weighted if factored else g, weighted, pairs, value=-1, out=pairs)
+            grad_q[b, r] = derivative.sum(2)
+            grad_k[b] += derivative.sum(1)
         slope = v[:, None]
-        if shared:
+        if factored:
             slope = 4 * slope
             grad_v.mul_(-2).add_(gradient.sum((1, 2))[:, None])
         return grad_q.mul_(slope), grad_k.mul_(slope), grad_v
 
 
 def _exponentials(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """(e^{2q}, e^{2k}, True), or q and k and False where exponentials do not pay or would leave the range."""
-    # `not >`, so that a NaN takes either way: it stays a NaN.
-    if q.shape[1] >= _SHARED and not any(bool(x.abs().max() > _SAFE) for x in (q, k) if x.numel()):
+    """Return (e^{2q}, e^{2k}, True), or (q, k, False) where exponentials do not pay or could overflow."""
+    # `not >`, so that a NaN does not matter here: on both paths it stays a NaN.
+    if q.shape[1] >= _MIN_QUERIES and not any(bool(x.abs().max() > _MAX_EXPONENT) for x in (q, k) if x.numel()):
         return (q * 2).exp_(), (k * 2).exp_(), True
     return q, k, False
 
 
-def _pairs(q: Tensor, k: Tensor, shared: bool, scratch: Scratch) -> Tensor:
-    """r = 1 / (e^{2a} e^{2b} + 1) from exponentials, else tanh(a + b): [b, rows, C, H], in the buffer "pairs"."""
+def _pairs(q: Tensor, k: Tensor, factored: bool, scratch: Scratch) -> Tensor:
+    """Return r = 1 / (e^{2a} e^{2b} + 1) from exponentials, else tanh(a + b): [b, rows, C, H], in buffer "pairs"."""
     pairs = scratch.take("pairs", (*q.shape[:2], *k.shape[1:]), q)
     q, k = q[:, :, None], k[:, None]
-    if shared:
+    if factored:
         return torch.addcmul(q.new_ones(()), q, k, out=pairs).reciprocal_()
     return torch.add(q, k, out=pairs).tanh_()
 
 
-def _pieces(shape: torch.Size, columns: int) -> list[tuple[slice, slice]]:
-    """Blocks of (batch, rows) that hold at most _PAIRS numbers, or one row."""
+def _blocks(shape: torch.Size, columns: int) -> list[tuple[slice, slice]]:
+    """Return slices of (batch, rows) that have at most _PAIRS elements each, or one row."""
     batch, rows, hidden = shape
     per_row = max(1, columns * hidden)
-    high = max(1, min(rows, _PAIRS // per_row))
-    deep = max(1, _PAIRS // (per_row * high)) if high == rows else 1
-    return [(slice(b, b + deep), slice(r, r + high)) for b in range(0, batch, deep) for r in range(0, rows, high)]
+    block_rows = max(1, min(rows, _PAIRS // per_row))
+    block_batch = max(1, _PAIRS // (per_row * block_rows)) if block_rows == rows else 1
+    return [
+        (slice(b, b + block_batch), slice(r, r + block_rows))
+        for b in range(0, batch, block_batch)
+        for r in range(0, rows, block_rows)
+    ]

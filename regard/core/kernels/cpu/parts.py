@@ -1,11 +1,11 @@
-"""From a pattern to work: parts, each a list of tiles.
+"""The work that a pattern means: parts, each a list of tiles.
 
-A *tile* is a block of queries and the spans of keys they may look at. A *part* is a list of tiles that together hold
-every query at most once. A pattern without stride is one part. Strided and dilated terms of a union are parts of their
-own: positions are regrouped into the residue classes mod `step`, in which a stride is full attention and a dilation a
-window. Each part excludes what earlier parts covered, so no pair is counted twice.
+A *tile* is a block of queries and the spans of keys they may attend to. A *part* is a list of tiles that together
+contain every query at most once. A pattern without stride is one part. Strided and dilated terms of a union are parts
+of their own: positions are regrouped into the residue classes mod `step`, in which a stride is full attention and a
+dilation a window. Each part excludes what earlier parts covered, so no pair is counted twice.
 
-Everything here is analytic: it costs O(tiles), never a sweep over T × S, and is kept for the next call with the same
+Everything here is analytic: it costs O(tiles), never a sweep over T × S, and is cached for the next call with the same
 pattern and sizes.
 """
 
@@ -22,21 +22,21 @@ from regard.core.patterns import Both, Either, Pattern, Window, both, either
 from regard.core.spans import Span, Spans
 
 ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
-_MOST_TERMS = 16
+_MAX_TERMS = 16
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Queries (local numbers) × keys. In a regrouped part both are counted inside a residue class."""
+    """Queries × keys, as indices from 0. In a regrouped part these are indices inside a residue class."""
 
     rows: Span | tuple[int, ...]
-    """(start, stop) of a block, or in `Part.heavy_tiles` the numbers themselves"""
+    """(start, stop) of a block of queries, or in `Part.heavy_tiles` the indices themselves"""
     spans: Spans
     """the keys to compute"""
     doubtful: Spans
-    """those of them in which the pattern must be asked pair by pair"""
+    """those of them in which the pattern must be evaluated for each pair"""
     replaced: tuple[int, ...] = ()
-    """rows of the tile, counted in it, that a heavy tile computes: what comes out here for them is overwritten"""
+    """rows of the tile, as indices in it, that a heavy tile computes: their results here are overwritten"""
 
     @property
     def height(self) -> int:
@@ -49,7 +49,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class HeavyTile(Tile):
-    """Queries that see far more than their neighbours, taken together."""
+    """Queries that see far more keys than their neighbours, computed together."""
 
     @property
     def height(self) -> int:
@@ -67,50 +67,50 @@ class Term:
 
 @dataclass(frozen=True)
 class Part(Term):
-    """A term, and its tiles."""
+    """A term with its tiles."""
 
     _: KW_ONLY
     tiles: tuple[Tile, ...]
     heavy_tiles: tuple[HeavyTile, ...]
-    """their queries are in `tiles` too: what these compute replaces what those did"""
+    """their queries are in `tiles` too: the results of heavy tiles replace those"""
     masks: Masks = field(default_factory=Masks, compare=False, repr=False)
 
 
 @lru_cache(maxsize=64)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
-    """The parts of a pattern; without `regroup`, one part that holds it all."""
+    """Return the parts of a pattern; without `regroup`, the whole pattern is one part."""
     terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
     return tuple(_part(term, queries, keys, position) for term in terms)
 
 
 @lru_cache(maxsize=256)
 def terms_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Term, ...]:
-    """What has no stride together, then each stride without what came before."""
+    """Return the terms of a pattern: all that has no stride, then each strided term without the pairs before it."""
     reach = max(position + queries, keys)
     # A stride beyond the sequence leaves only i = j.
     terms = [term if term.step < reach else both(term.unstrided, Window(0)) for term in _terms(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
-    found: list[Term] = []
+    result: list[Term] = []
     covered: Pattern | None = None
     if plain:
-        covered = _joined(plain)
-        found.append(Term(covered))
+        covered = _united(plain)
+        result.append(Term(covered))
     for term in strided:
-        found.append(Term(term.unstrided, covered, term.step))
+        result.append(Term(term.unstrided, covered, term.step))
         covered = term if covered is None else either(covered, term)
-    return tuple(found)
+    return tuple(result)
 
 
 def _terms(pattern: Pattern) -> list[Pattern]:
-    """The pattern as a union of terms, with & multiplied out where a stride inside it would otherwise be lost."""
+    """Return the pattern as a union of terms; & is distributed over | where a stride inside would otherwise be lost."""
     if isinstance(pattern, Either):
         return [term for inner in pattern.patterns for term in _terms(inner)]
     if isinstance(pattern, Both):
         factors = [_terms(inner) for inner in pattern.patterns]
         strides = any(term.step > 1 for terms in factors for term in terms)
         combinations = list(product(*factors))
-        if strides and len(combinations) <= _MOST_TERMS:
+        if strides and len(combinations) <= _MAX_TERMS:
             return [_intersected(terms) for terms in combinations]
     return [pattern]
 
@@ -122,7 +122,7 @@ def _intersected(terms: tuple[Pattern, ...]) -> Pattern:
     return result
 
 
-def _joined(terms: list[Pattern]) -> Pattern:
+def _united(terms: list[Pattern]) -> Pattern:
     result = terms[0]
     for term in terms[1:]:
         result = either(result, term)
@@ -144,11 +144,11 @@ def _part(term: Term, queries: int, keys: int, position: int) -> Part:
             spans, doubtful = columns_of(light, keys, first_class, ((start, stop),))
             tiles.append(Tile((start, stop), spans, doubtful, replaced))
     heavy_tiles = []
-    for chosen in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):
-        spans, doubtful = columns_of(term, keys, first_class, runs.runs(chosen))
-        if not spans and columns:  # these rows see nothing, but must still replace what the other tiles computed
+    for tile_rows in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):
+        spans, doubtful = columns_of(term, keys, first_class, runs.runs(tile_rows))
+        if not spans and columns:  # these rows see no key, but must still replace what the other tiles computed
             spans = doubtful = ((0, 1),)
-        heavy_tiles.append(HeavyTile(chosen, spans, doubtful))
+        heavy_tiles.append(HeavyTile(tile_rows, spans, doubtful))
     return Part(
         pattern,
         term.without,
@@ -158,13 +158,15 @@ def _part(term: Term, queries: int, keys: int, position: int) -> Part:
     )
 
 
-def columns_of(term: Term, keys: int, base: int, stretches: Spans) -> tuple[Spans, Spans]:
-    """(keys that some of the rows may look at, those of them that not certainly all rows may look at); rows and keys
-    are members of a class, whose first row is `base`."""
+def columns_of(term: Term, keys: int, base: int, row_spans: Spans) -> tuple[Spans, Spans]:
+    """Return (the keys that some rows may attend to, those of them that not certainly all rows may attend to).
+
+    Rows and keys are members of a class, whose first row is `base`.
+    """
     pattern, without, step = term.pattern, term.without, term.step
     possible: Spans = ()
     certain: Spans = ((0, -(-keys // step)),)
-    for start, stop in stretches:
+    for start, stop in row_spans:
         rows = ((base + start) * step, (base + stop) * step)
         reached = _outwards(pattern.spans(*rows, keys), step)
         sure = _inwards(pattern.certain(*rows, keys), step, keys)
@@ -177,14 +179,14 @@ def columns_of(term: Term, keys: int, base: int, stretches: Spans) -> tuple[Span
 
 
 def _outwards(spans: Spans, step: int) -> Spans:
-    """Spans of positions as spans of class members, every member that is touched in some class."""
+    """Return spans of positions as spans of class members, rounded outwards: members that lie inside in some class."""
     return spans if step == 1 else runs.union((lo // step, -(-hi // step)) for lo, hi in spans)
 
 
 def _inwards(spans: Spans, step: int, keys: int) -> Spans:
-    """Spans of positions as spans of class members, only those that lie inside in every class.
+    """Return spans of positions as spans of class members, rounded inwards: members that lie inside in every class.
 
-    Behind the last key a class is only filled up, and that is hidden elsewhere: there a member counts as inside.
+    Behind the last key a class has only padding, which is masked elsewhere: there a member counts as inside.
     """
     if step == 1:
         return spans

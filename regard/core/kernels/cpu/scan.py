@@ -1,41 +1,47 @@
-"""The best few keys of each query, found tile by tile: O(T·k) memory, no gradient."""
+"""The top k keys of each query, tile by tile: O(T·k) memory, no gradient."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.tile_access import Settings, TileAccess
+from regard.core.kernels.cpu.tile_access import TileAccess, TileSettings
 from regard.core.kernels.residues import blank, ungroup
-from regard.core.scores import wide
+from regard.core.scores import at_least_float32
 from regard.runtime.transforms import transform_of
 
-_FEW = 8  # up to here a pass for each is faster than sorting
+_MAX_PASSES = 8  # the largest k for which k passes are faster than sorting
 
 
 @torch.no_grad()
 def best_weights(
-    settings: Settings, query: Tensor, key: Tensor, vector: Tensor | None, lse: Tensor | None, k: int
+    settings: TileSettings, query: Tensor, key: Tensor, vector: Tensor | None, lse: Tensor | None, k: int
 ) -> tuple[Tensor, Tensor]:
-    """(weights, positions) [G, T, k]: descending, ties to the lower position; unused slots 0 and −1."""
-    values, positions = _best(settings, query, key, vector, lse, k)
+    """Return (weights, positions) [G, T, k], descending, ties to the lower position; unused slots are 0 and −1."""
+    values, positions = _top_k(settings, query, key, vector, lse, k)
     unused = ~(values > 0)
     return values.masked_fill(unused, 0), positions.masked_fill(unused, -1)
 
 
 @torch.no_grad()
-def best_energy(settings: Settings, query: Tensor, key: Tensor, vector: Tensor | None) -> Tensor:
-    """int64 [G, T]: the key with the highest energy (ties: the first); −1 where there is nothing to look at."""
-    return _best(settings, query, key, vector, None, 1, raw=True)[1][..., 0]
+def best_energy(settings: TileSettings, query: Tensor, key: Tensor, vector: Tensor | None) -> Tensor:
+    """Return the key with the highest energy, int64 [G, T]; ties to the first; −1 where a query sees no key."""
+    return _top_k(settings, query, key, vector, None, 1, raw=True)[1][..., 0]
 
 
-def _best(
-    settings: Settings, query: Tensor, key: Tensor, vector: Tensor | None, lse: Tensor | None, k: int, raw: bool = False
+def _top_k(
+    settings: TileSettings,
+    query: Tensor,
+    key: Tensor,
+    vector: Tensor | None,
+    lse: Tensor | None,
+    k: int,
+    raw: bool = False,
 ) -> tuple[Tensor, Tensor]:
     values = positions = None
     for part in settings.parts:
         tiled = TileAccess(settings, part, query, key, vector)
-        part_values, part_positions = _best_of_part(tiled, lse, k, raw)
+        part_values, part_positions = _top_k_of_part(tiled, lse, k, raw)
         if values is None or positions is None:
             values, positions = part_values, part_positions
         else:
@@ -46,31 +52,32 @@ def _best(
     return values, positions
 
 
-def _best_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> tuple[Tensor, Tensor]:
-    ends = None
+def _top_k_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> tuple[Tensor, Tensor]:
+    lse_by_class = None
     if lse is not None:
-        ends = tiled.by_query(lse.masked_fill(lse == -torch.inf, torch.inf)[..., None])
-    values = blank(tiled.query, k, -torch.inf, wide(tiled.query[:0]).dtype)
-    positions = blank(tiled.query, k, -1, torch.int64)
+        lse_by_class = tiled.by_query(lse.masked_fill(lse == -torch.inf, torch.inf)[..., None])
+    best_values = blank(tiled.query, k, -torch.inf, at_least_float32(tiled.query[:0]).dtype)
+    best_positions = blank(tiled.query, k, -1, torch.int64)
     for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
         for chunk in tiled.chunks(tile):
             q, keys = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
-            found = tiled.energies(tile, chunk, q, keys)  # [B, R, C]
-            if not raw and ends is None:
-                found = tiled.settings.normalizer.weigh(found)
+            values = tiled.energies(tile, chunk, q, keys)  # [B, R, C]
+            if not raw and lse_by_class is None:
+                values = tiled.settings.normalizer.weigh(values)
             elif not raw:
-                found = found.sub_(tiled.rows_of(ends, tile, chunk)).exp_()  # type: ignore[arg-type]
+                values = values.sub_(tiled.rows_of(lse_by_class, tile, chunk)).exp_()  # type: ignore[arg-type]
             _, j = tiled.positions(tile, chunk, tile.spans)  # [classes, 1, 1, C]
-            where = j.expand(-1, chunk[1].stop - chunk[1].start, found.shape[1], -1).flatten(0, 1)
-            best, at = first(found, where, k)
-            tiled.put_rows(values, tile, chunk, best)
-            tiled.put_rows(positions, tile, chunk, at.masked_fill(best == -torch.inf, -1))
-    return ungroup(values, tiled.queries, tiled.offset), ungroup(positions, tiled.queries, tiled.offset)
+            positions = j.expand(-1, chunk[1].stop - chunk[1].start, values.shape[1], -1).flatten(0, 1)
+            tile_values, tile_positions = first(values, positions, k)
+            tiled.put_rows(best_values, tile, chunk, tile_values)
+            tiled.put_rows(best_positions, tile, chunk, tile_positions.masked_fill(tile_values == -torch.inf, -1))
+    return ungroup(best_values, tiled.queries, tiled.offset), ungroup(best_positions, tiled.queries, tiled.offset)
 
 
 def first(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values with their positions, which ascend: ties to the lower one; filled up with −inf and −1."""
-    order = _largest(values, min(k, values.shape[-1]))
+    """Return the k largest values with their positions. Positions ascend in the input, so ties go to the lower one;
+    missing values are −inf and −1."""
+    order = _argtop_k(values, min(k, values.shape[-1]))
     values, positions = values.gather(-1, order), positions.gather(-1, order)
     missing = k - values.shape[-1]
     if missing > 0:
@@ -79,15 +86,15 @@ def first(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, positions
 
 
-def _largest(values: Tensor, k: int) -> Tensor:
-    """Where the k largest values are, descending, ties to the first: k passes for few, one sort for many."""
-    if k > _FEW or not k or transform_of(values) is not None:  # a transform has no rule for `scatter_`
+def _argtop_k(values: Tensor, k: int) -> Tensor:
+    """Return the indices of the k largest values, descending, ties to the first, by k passes or a sort."""
+    if k > _MAX_PASSES or not k or transform_of(values) is not None:  # a transform has no rule for `scatter_`
         return values.argsort(dim=-1, descending=True, stable=True)[..., :k]
     order = [values.argmax(-1, keepdim=True)]
     if k > 1:
         values = values.clone()
     for _ in range(k - 1):
         values.scatter_(-1, order[-1], -torch.inf)
-        # What was taken is −inf now, as hidden keys are: of several −inf the first that was not taken counts.
+        # Taken values are −inf now, as unused slots are; those come first (position −1), so no value is taken twice.
         order.append(values.argmax(-1, keepdim=True))
     return torch.cat(order, -1)

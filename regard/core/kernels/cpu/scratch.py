@@ -1,4 +1,4 @@
-"""Memory that is used again for every tile: fresh pages cost as much as the arithmetic in them."""
+"""Buffers that are reused for every tile: fresh memory pages cost as much as the arithmetic on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Scratch:
         self._buffers: dict[tuple[str, torch.dtype, torch.device], Tensor] = {}
 
     def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """An uninitialized tensor; it is overwritten by the next that takes the same name."""
+        """Return an uninitialized tensor; the next call with the same name overwrites it."""
         size, key = math.prod(shape), (name, like.dtype, like.device)
         buffer = self._buffers.get(key)
         if buffer is None or buffer.numel() < size:
@@ -23,6 +23,6 @@ class Scratch:
         return buffer[:size].view(shape)
 
     def bmm(self, name: str, left: Tensor, right: Tensor) -> Tensor:
-        """left @ right, [B, R, D] [B, D, C] → [B, R, C], in the named buffer."""
+        """Return left @ right, [B, R, D] × [B, D, C] → [B, R, C], in the named buffer."""
         shape = (left.shape[0], left.shape[1], right.shape[2])
         return torch.bmm(left, right, out=self.take(name, shape, left))

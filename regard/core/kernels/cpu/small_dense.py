@@ -1,9 +1,9 @@
-"""Softmax attention as it is defined, with all weights formed: for so few pairs that everything else costs more.
+"""Softmax attention by its definition, with a weight matrix: the fastest way for very few pairs on a CPU.
 
     e = scale · q'ᵀk' + bias,      w = softmax(e / temperature),      context = w · value
 
-On the CPU torch's attention works in blocks of many positions and, in 16 bits, converts every block: for sentences of a
-dozen words that takes longer than the products themselves.
+On the CPU torch's attention works in blocks of many positions and converts every 16-bit block: for sentences of a dozen
+words that takes longer than the products themselves.
 """
 
 from __future__ import annotations
@@ -14,28 +14,31 @@ from torch import Tensor
 from regard.core.normalizers import Softmax
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import Bilinear, wide
+from regard.core.scores import Bilinear, at_least_float32
 from regard.runtime.autocast import without_autocast
 from regard.runtime.transforms import transform_of
 
-PAIRS, PAIRS_OF_16_BITS = 1 << 8, 1 << 12
-"""T · S up to which this is faster than torch's attention, measured on 2 cores with AVX-512"""
+MAX_PAIRS, MAX_PAIRS_16_BIT = 1 << 8, 1 << 12
+"""the largest T · S at which this is faster than torch's attention, measured on 2 cores with AVX-512"""
 HIDDEN = -1e30
-"""an energy beside which any other is everything, and still a number if there is no other"""
+"""the energy of a hidden key: its weight is 0 if another key is visible, and it gives no NaN if none is"""
 
 
-def few(request: Request) -> bool:
-    """Are there so few pairs, on a CPU?"""
+def is_small(request: Request) -> bool:
+    """Does the request have so few pairs, on a CPU, that `attend_small` is faster than torch's attention?"""
     narrow = request.query.element_size() < 4
-    return not request.query.is_cuda and request.queries * request.keys <= (PAIRS_OF_16_BITS if narrow else PAIRS)
+    return not request.query.is_cuda and request.queries * request.keys <= (MAX_PAIRS_16_BIT if narrow else MAX_PAIRS)
 
 
-def formed(request: Request) -> Result:
+def attend_small(request: Request) -> Result:
+    """Compute the request with an explicit weight matrix."""
     terms, normalizer = request.terms, request.normalizer
     assert isinstance(terms, Bilinear) and isinstance(normalizer, Softmax)
     mask = request.mask()
     with without_autocast(request.query.device):  # energies stay in float32
-        energies = (wide(terms.query) * (terms.scale / normalizer.temperature)) @ wide(terms.key).mT
+        energies = (at_least_float32(terms.query) * (terms.scale / normalizer.temperature)) @ at_least_float32(
+            terms.key
+        ).mT
         if request.bias is not None:
             energies = energies + request.bias / normalizer.temperature
         if mask is not None:
@@ -49,6 +52,6 @@ def formed(request: Request) -> Result:
 
 
 def _empty(energies: Tensor) -> Tensor | None:
-    """bool [..., T, 1]: the rows that may look at nothing; None if there are none."""
+    """Return the rows that see no key, bool [..., T, 1]; None if there are none."""
     empty = energies.detach().amax(-1, keepdim=True) <= HIDDEN / 2
     return empty if transform_of(energies) is not None or bool(empty.any()) else None

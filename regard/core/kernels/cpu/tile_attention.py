@@ -1,7 +1,7 @@
-"""Attention tile by tile, forward and backward by hand, in memory that grows with what is kept.
+"""Attention tile by tile, with a hand-written backward pass: no T × S matrix is stored.
 
-For each tile: energies, weights, context; of a softmax only the context and lse = log Σ exp are kept. Parts of a union
-are merged by log-sum-exp:
+For each tile: energies, weights, context; of a softmax only the context and lse = log Σ exp are stored. Parts of a
+union are merged by log-sum-exp:
 
     lse = log(e^{lse₁} + e^{lse₂}),      context = e^{lse₁ − lse} context₁ + e^{lse₂ − lse} context₂
 """
@@ -15,17 +15,17 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import defined, gradients
-from regard.core.kernels.cpu.tile_access import Settings, TileAccess
+from regard.core.kernels.cpu.tile_access import TileAccess, TileSettings
 from regard.core.kernels.cpu.tile_backward import Backward
 from regard.core.kernels.residues import blank, ungroup
 from regard.core.normalizers import Softmax
-from regard.core.scores import wide
+from regard.core.scores import at_least_float32
 
 
 def attend(
-    settings: Settings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None, bias: Tensor | None
+    settings: TileSettings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """(context [..., T, Dv], lse [G, T]), differentiable. The lse of sparse normalizers is empty."""
+    """Return (context [..., T, Dv], lse [G, T]), differentiable. The lse of sparse normalizers is empty."""
     return cast(tuple[Tensor, Tensor], _Attend.apply(query, key, value, vector, bias, settings))  # type: ignore[no-untyped-call]
 
 
@@ -34,7 +34,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, vector, bias, settings):  # type: ignore[no-untyped-def]
-        with torch.autocast(query.device.type, enabled=False):  # states are float32 here, and stay it
+        with torch.autocast(query.device.type, enabled=False):  # states are float32 here, and stay so
             context, lse = _forward(settings, query, key, value, vector)
         context = context.view(*settings.leading, *context.shape[1:])
         if settings.heads_inside:
@@ -57,7 +57,7 @@ class _Attend(torch.autograd.Function):
 
 
 def refuse_second_order() -> None:
-    """Raise in a backward pass that is itself to be differentiated; left to autograd, its share would silently be 0."""
+    """Raise in a backward pass that is itself differentiated: autograd would silently treat its derivative as 0."""
     if torch.is_grad_enabled():
         raise RuntimeError(
             "attention: this kernel gives no gradient of a gradient (create_graph=True); "
@@ -66,7 +66,7 @@ def refuse_second_order() -> None:
 
 
 def _forward(
-    settings: Settings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None
+    settings: TileSettings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     context = lse = None
     for part in settings.parts:
@@ -80,9 +80,9 @@ def _forward(
 
 
 def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
-    """(context [G, T, Dv], lse [G, T, 1]) in float32 or better."""
+    """Return (context [G, T, Dv], lse [G, T, 1]) in float32 or better."""
     value = tiled.by_key(value)
-    dtype = wide(value[:0]).dtype
+    dtype = at_least_float32(value[:0]).dtype
     context = blank(tiled.query, value.shape[-1], 0.0, dtype)
     lse = blank(tiled.query, 1, -torch.inf, dtype)
     for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
@@ -90,13 +90,13 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
             q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
             energies = tiled.energies(tile, chunk, q, k)
             v = tiled.keys_of(value, tile, chunk)
-            kept = tiled.kept(tile, chunk, dtype)
+            dropout_mask = tiled.dropout_mask(tile, chunk, dtype)
             if isinstance(tiled.settings.normalizer, Softmax):
-                tile_context, tile_lse = _softmax_context(energies, v, kept)
+                tile_context, tile_lse = _softmax_context(energies, v, dropout_mask)
                 tiled.put_rows(lse, tile, chunk, tile_lse)
             else:
                 weights = tiled.settings.normalizer.weigh(energies)
-                tile_context = torch.bmm(weights if kept is None else weights * kept, v)
+                tile_context = torch.bmm(weights if dropout_mask is None else weights * dropout_mask, v)
             tiled.put_rows(context, tile, chunk, tile_context)
     return (
         ungroup(context, tiled.queries, tiled.offset),
@@ -104,21 +104,22 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _softmax_context(energies: Tensor, value: Tensor, kept: Tensor | None) -> tuple[Tensor, Tensor]:
-    """energies [B, R, C], overwritten; value [B, C, Dv] → (context [B, R, Dv], lse [B, R, 1])."""
+def _softmax_context(energies: Tensor, value: Tensor, dropout_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return (context [B, R, Dv], lse [B, R, 1]) of energies [B, R, C], which are overwritten, and value [B, C, Dv]."""
     highest = energies.amax(-1, keepdim=True)
     highest.masked_fill_(highest == -torch.inf, 0)
     weights = energies.sub_(highest).exp_()
     total = weights.sum(-1, keepdim=True)
     lse = total.log().add_(highest)
-    if kept is not None:
-        weights.mul_(kept)
+    if dropout_mask is not None:
+        weights.mul_(dropout_mask)
     context = torch.bmm(weights, value)
     return context.div_(total.masked_fill_(total == 0, 1)), lse
 
 
-def _merge(context: Tensor, lse: Tensor, more: Tensor, more_lse: Tensor) -> tuple[Tensor, Tensor]:
-    total = torch.logaddexp(lse, more_lse)
+def _merge(context: Tensor, lse: Tensor, other: Tensor, other_lse: Tensor) -> tuple[Tensor, Tensor]:
+    """Merge two softmaxes over disjoint sets of keys; the context is overwritten."""
+    total = torch.logaddexp(lse, other_lse)
     finite = total.masked_fill(total == -torch.inf, 0)
-    merged = context.mul_((lse - finite).exp_()).addcmul_(more, (more_lse - finite).exp_())
+    merged = context.mul_((lse - finite).exp_()).addcmul_(other, (other_lse - finite).exp_())
     return merged, total

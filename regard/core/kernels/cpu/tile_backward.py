@@ -1,7 +1,7 @@
 """The backward pass of attention tile by tile.
 
-The weights are computed again, of a softmax as p = exp(energy − lse) with the lse of all parts merged, so that every
-part's weights are final and nothing differentiates through the merge. With g the gradient of the context:
+The weights are recomputed, those of a softmax as p = exp(energy − lse) with the merged lse of all parts, so that every
+part's weights are final and the merge itself needs no gradient. With g the gradient of the context:
 
     dV += pᵀ g,      dp = g Vᵀ,      de = p ⊙ (dp − Σ g ⊙ context + dlse),      and from de by the score to q and k
 """
@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.parts import HeavyTile, Tile
-from regard.core.kernels.cpu.tile_access import Chunk, Settings, TileAccess
-from regard.core.kernels.flat import Flat
+from regard.core.kernels.cpu.tile_access import Chunk, TileAccess, TileSettings
+from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.residues import blank, ungroup
-from regard.core.scores import wide
+from regard.core.scores import at_least_float32
 
 
 class Backward:
@@ -25,7 +25,7 @@ class Backward:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: TileSettings,
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -35,27 +35,27 @@ class Backward:
         self.settings, self.query, self.key, self.value, self.vector = settings, query, key, value, vector
         self.energies_needed = needed[0] or needed[1] or needed[3] or needed[4]
         self.value_needed = needed[2]
-        self.grad_vector = None if vector is None else torch.zeros_like(wide(vector))
-        self.grad_bias: Flat | None = None
+        self.grad_vector = None if vector is None else torch.zeros_like(at_least_float32(vector))
+        self.grad_bias: FlatRows | None = None
         if settings.bias is not None and needed[4]:
-            self.grad_bias = Flat(torch.zeros_like(wide(settings.bias.tensor)), settings.bias.index)
+            self.grad_bias = FlatRows(torch.zeros_like(at_least_float32(settings.bias.tensor)), settings.bias.index)
 
     def __call__(self, context: Tensor, lse: Tensor, grad_context: Tensor | None, grad_lse: Tensor | None):  # type: ignore[no-untyped-def]
         rows = self.query.shape[0]
         g = torch.zeros_like(context) if grad_context is None else grad_context
         g = g.reshape(rows, *context.shape[-2:])
-        # de = p ⊙ (dp − offset): what the softmax takes off, less what lse's own gradient gives
-        offset = wide(g.new_empty(*g.shape[:2], 1))
-        for row, place in enumerate(product(*map(range, context.shape[:-2]))):
-            # one at a time: the product of all would be as large as the context
-            offset[row] = (wide(g[row]) * wide(context[place])).sum(-1, keepdim=True)
+        # de = p ⊙ (dp − offset) with offset = Σ g ⊙ context − dlse
+        offset = at_least_float32(g.new_empty(*g.shape[:2], 1))
+        for row, index in enumerate(product(*map(range, context.shape[:-2]))):
+            # one row at a time: the product for all rows would be as large as the context
+            offset[row] = (at_least_float32(g[row]) * at_least_float32(context[index])).sum(-1, keepdim=True)
         if grad_lse is not None and lse.numel():
             offset = offset - grad_lse[..., None]
-        # a row with nothing to look at has lse −inf: +inf in its place makes every weight 0
-        ends = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None] if lse.numel() else None
+        # a row that sees no key has lse −inf: +inf in its place makes every weight 0
+        row_lse = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None] if lse.numel() else None
         totals: list[Tensor | None] = [None, None, None]
         for part in self.settings.parts:
-            grads = self._part(TileAccess(self.settings, part, self.query, self.key, self.vector), g, offset, ends)
+            grads = self._part(TileAccess(self.settings, part, self.query, self.key, self.vector), g, offset, row_lse)
             totals = [new if old is None else old.add_(new) for old, new in zip(totals, grads, strict=True)]
         grad_query, grad_key, grad_value = (None if total is None else total.to(self.query.dtype) for total in totals)
         grad_vector = None if self.grad_vector is None else self.grad_vector.to(self.query.dtype)
@@ -64,16 +64,16 @@ class Backward:
             grad_bias = self.grad_bias.tensor.to(self.settings.bias.tensor.dtype)
         return grad_query, grad_key, grad_value, grad_vector, grad_bias, None
 
-    def _part(self, tiled: TileAccess, g: Tensor, offset: Tensor, ends: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """The part's gradients of query [G, T, D], key [G, S, D] and value [G, S, Dv]."""
+    def _part(self, tiled: TileAccess, g: Tensor, offset: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the part's gradients of query [G, T, D], key [G, S, D] and value [G, S, Dv]."""
         value = tiled.by_key(self.value)
-        dtype = wide(value[:0]).dtype
+        dtype = at_least_float32(value[:0]).dtype
         grads = tuple(blank(x, x.shape[-1], 0.0, dtype) for x in (tiled.query, tiled.key, value))
         rows = [tiled.by_query(g), tiled.by_query(offset)]
-        ends = None if ends is None else tiled.by_query(ends)
+        lse = None if lse is None else tiled.by_query(lse)
         for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
             for chunk in tiled.chunks(tile):
-                self._tile(tiled, tile, chunk, value, rows, ends, grads)
+                self._tile(tiled, tile, chunk, value, rows, lse, grads)
         return (
             ungroup(grads[0], tiled.queries, tiled.offset),
             ungroup(grads[1], self.settings.keys, 0),
@@ -81,47 +81,47 @@ class Backward:
         )
 
     def _tile(  # type: ignore[no-untyped-def]
-        self, tiled: TileAccess, tile: Tile, chunk: Chunk, value: Tensor, rows: list[Tensor], ends: Tensor | None, grads
+        self, tiled: TileAccess, tile: Tile, chunk: Chunk, value: Tensor, rows: list[Tensor], lse: Tensor | None, grads
     ) -> None:
         q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
         v = tiled.keys_of(value, tile, chunk)
         g, offset = (tiled.rows_of(x, tile, chunk) for x in rows)
-        if tile.replaced:  # heavy tiles computed these rows: no gradient comes back here
+        if tile.replaced:  # heavy tiles computed these rows: here they have no gradient
             numbers = torch.tensor(tile.replaced, device=g.device)
             g, offset = g.index_fill(1, numbers, 0), offset.index_fill(1, numbers, 0)
         energies = tiled.energies(tile, chunk, q, k)
-        if ends is None:
+        if lse is None:
             weights = self.settings.normalizer.weigh(energies)
         else:
-            weights = energies.sub_(tiled.rows_of(ends, tile, chunk)).exp_()
-        kept = tiled.kept(tile, chunk, weights.dtype)
+            weights = energies.sub_(tiled.rows_of(lse, tile, chunk)).exp_()
+        dropout_mask = tiled.dropout_mask(tile, chunk, weights.dtype)
         if self.value_needed:
-            used = weights if kept is None else weights * kept
+            used = weights if dropout_mask is None else weights * dropout_mask
             tiled.add_keys(grads[2], tile, chunk, torch.bmm(used.mT, g))
         if not self.energies_needed:
             return
-        slopes = tiled.scratch.bmm("slopes", g, v.mT)  # dp
-        if kept is not None:
-            slopes.mul_(kept)
-        if ends is None:
-            slopes = self.settings.normalizer.backward(weights, slopes)
+        grad_energies = tiled.scratch.bmm("grad_weights", g, v.mT)  # dp
+        if dropout_mask is not None:
+            grad_energies.mul_(dropout_mask)
+        if lse is None:
+            grad_energies = self.settings.normalizer.backward(weights, grad_energies)
         else:
-            slopes.sub_(offset).mul_(weights)  # de
-        grad_q, grad_k, grad_vector = tiled.score(chunk).backward(slopes, q, k)
+            grad_energies.sub_(offset).mul_(weights)  # de
+        grad_q, grad_k, grad_vector = tiled.score(chunk).backward(grad_energies, q, k)
         tiled.put_rows(grads[0], tile, chunk, grad_q)
         tiled.add_keys(grads[1], tile, chunk, grad_k)
         if grad_vector is not None and self.grad_vector is not None:
             classes = chunk[0].stop - chunk[0].start
             self.grad_vector[chunk[1]] += grad_vector.view(classes, -1, grad_vector.shape[-1]).sum(0)
         if self.grad_bias is not None:
-            self._add_bias(tiled, tile, chunk, slopes)
+            self._add_bias(tiled, tile, chunk, grad_energies)
 
-    def _add_bias(self, tiled: TileAccess, tile: Tile, chunk: Chunk, slopes: Tensor) -> None:
+    def _add_bias(self, tiled: TileAccess, tile: Tile, chunk: Chunk, grad_energies: Tensor) -> None:
         """Add de [g, R, C] to the bias's gradient [G, T or 1, S or 1]."""
         assert self.grad_bias is not None
         total = self.grad_bias.tensor
-        slopes = slopes.sum(1, keepdim=True) if total.shape[1] == 1 else slopes
-        slopes = slopes.sum(2, keepdim=True) if total.shape[2] == 1 else slopes
+        grad_energies = grad_energies.sum(1, keepdim=True) if total.shape[1] == 1 else grad_energies
+        grad_energies = grad_energies.sum(2, keepdim=True) if total.shape[2] == 1 else grad_energies
         device = total.device
         numbers = torch.arange(chunk[1].start, chunk[1].stop, device=device)
         batch = numbers if self.grad_bias.index is None else self.grad_bias.index[chunk[1]]
@@ -131,4 +131,4 @@ class Backward:
             rows = torch.tensor(tile.rows, device=device) if heavy else torch.arange(*tile.rows, device=device)
         columns = tiled.columns(tile.spans) if total.shape[2] > 1 else torch.zeros(1, dtype=torch.int64, device=device)
         where = (batch[:, None, None], rows[:, None], columns)
-        total.index_put_(where, slopes.to(total.dtype), accumulate=True)
+        total.index_put_(where, grad_energies.to(total.dtype), accumulate=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.core.kernels.cpu.parts import Part, Term, parts_of, terms_of
-from regard.core.kernels.cpu.tile_access import Settings
+from regard.core.kernels.cpu.tile_access import TileSettings
 from regard.core.kernels.cpu.tile_attention import attend
-from regard.core.kernels.flat import Flat, fold
+from regard.core.kernels.flat import FlatRows, fold
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.patterns import Pattern, PerHead
@@ -17,7 +17,7 @@ from regard.core.scores import AdditiveTerms, Bilinear
 
 
 class Tiles:
-    """Blocks of queries against the spans of keys that they may look at."""
+    """Blocks of queries against the spans of keys that they may attend to."""
 
     name = "tiles"
     regroups = False
@@ -34,7 +34,7 @@ class Tiles:
 
 
 class Regrouped(Tiles):
-    """A stride or a dilation: positions regrouped into residue classes, then tiles inside each class."""
+    """Strides and dilations: positions are regrouped into residue classes, with tiles inside each class."""
 
     name = "regrouped"
     regroups = True
@@ -55,14 +55,14 @@ class Regrouped(Tiles):
 
 
 class Union(Regrouped):
-    """A union of strided and other parts: each in its own way, merged by log-sum-exp."""
+    """Unions of strided and other parts: each part is computed by itself, and they are merged by log-sum-exp."""
 
     name = "union"
     several = True
 
 
 def unsuited(request: Request) -> str | None:
-    """Why no kernel that works tile by tile can serve the request."""
+    """Return why no kernel that works tile by tile can compute the request; None if one can."""
     if isinstance(request.pattern, LocalPredictive):
         return "where to look depends on the query"
     if isinstance(request.pattern, PerHead):
@@ -73,7 +73,7 @@ def unsuited(request: Request) -> str | None:
 
 
 def unregroupable(request: Request) -> str | None:
-    """Why positions cannot be regrouped into classes for this request."""
+    """Return why positions cannot be regrouped into classes for this request; None if they can."""
     assert isinstance(request.pattern, Pattern)
     if all(term.step == 1 for term in _terms(request)):
         return "the pattern has no stride"
@@ -92,7 +92,7 @@ def regroups(request: Request) -> bool:
 def solve(
     request: Request, normalizer: Entmax, value: Tensor | None = None, *, gumbel: bool = False, regroup: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """(context [..., T, Dv], lse [..., T] or None), differentiable; with Gumbel noise on the energies if asked."""
+    """Return (context [..., T, Dv], lse [..., T] or None), differentiable; `gumbel` adds noise to the energies."""
     settings, tensors = prepare(request, normalizer, gumbel=gumbel, regroup=regroup)
     folded = fold(request.value if value is None else value, request.leading)
     query, key, vector, bias = tensors
@@ -102,8 +102,8 @@ def solve(
 
 def prepare(
     request: Request, normalizer: Entmax, *, gumbel: bool = False, regroup: bool
-) -> tuple[Settings, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
-    """The request with its leading dims folded: (settings, (q', k', v or None, bias or None))."""
+) -> tuple[TileSettings, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
+    """Return the request with its leading dims folded: (settings, (q', k', v or None, bias or None))."""
     terms = request.terms
     assert terms is not None and isinstance(request.pattern, Pattern)
     leading = request.leading
@@ -112,8 +112,8 @@ def prepare(
     if isinstance(terms, AdditiveTerms):
         vector = fold((terms.vector / temperature)[..., None, :], leading)[:, 0]
     if request.bias is not None:
-        bias = Flat.fold(request.bias / temperature, leading, 2)
-    settings = Settings(
+        bias = FlatRows.fold(request.bias / temperature, leading, 2)
+    settings = TileSettings(
         pattern=request.pattern,
         parts=_parts(request, regroup),
         leading=leading,
@@ -122,8 +122,8 @@ def prepare(
         scale=terms.scale / temperature if isinstance(terms, Bilinear) else 1.0,
         position=request.position,
         keys=request.keys,
-        visible=None if request.visible is None else Flat.fold(request.visible, leading, 1),
-        allowed=None if request.allowed is None else Flat.fold(request.allowed, leading, 2),
+        visible=None if request.visible is None else FlatRows.fold(request.visible, leading, 1),
+        allowed=None if request.allowed is None else FlatRows.fold(request.allowed, leading, 2),
         bias=bias,
         rows=request.rows.reshape(-1),
         dropout=request.dropout,
@@ -140,9 +140,10 @@ def prepare(
 
 
 def _heads_inside(query: Tensor) -> bool:
-    """Does [..., heads, T, D] lie in memory as [..., T, heads, D]?
+    """Is [..., heads, T, D] laid out in memory as [..., T, heads, D]?
 
-    Then the context should too: joining the heads copies nothing, and what is joined is what the backward pass keeps.
+    Then the context should be too: joining the heads copies nothing, and the joined tensor is the one that the backward
+    pass saves.
     """
     return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
 

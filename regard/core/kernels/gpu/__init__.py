@@ -1,1 +1,1 @@
-"""Kernels in Triton, for NVIDIA GPUs."""
+"""Triton kernels for NVIDIA GPUs."""

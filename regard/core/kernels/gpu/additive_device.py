@@ -1,13 +1,13 @@
 """Additive attention on the device: e = Σ_h v_h tanh(q_h + k_h), its softmax and weighted sum, and all gradients.
 
-G rows of the batch, T queries, S keys, H hidden features, D features of values. `Blocks` say which tiles of queries
-meet which tiles of keys (blocks.py). A thread owns pairs (t, s) and goes along h, so that no sum crosses threads: hence
-queries and keys lie hidden-first. Going back it is the other way round: for ∂q a thread owns (t, h) and goes along s,
-for ∂k it owns (s, h) and goes along t, over states as they lie.
+G rows of the batch, T queries, S keys, H hidden features, D features of values. `BlockLists` say which tiles of
+queries form blocks with which tiles of keys (blocks.py). In the forward pass a thread owns pairs (t, s) and loops over
+h, so that no sum crosses threads: hence queries and keys are stored hidden-first. In the backward pass a thread owns
+(t, h) and loops over s for ∂q, and owns (s, h) and loops over t for ∂k, with states in their usual layout.
 
-With r = 1 / (e^{2q} e^{2k} + 1): tanh = 1 − 2r, and 1 − tanh² = 4 (r − r²); r comes in twos (tanh.py). Where the
-largest |q| of a tile and the largest |k| of another are too large for that, tanh is computed as such. Queries of a
-piece begin at `first_row` (additive.py).
+With r = 1 / (e^{2q} e^{2k} + 1): tanh = 1 − 2r, and 1 − tanh² = 4 (r − r²); r is computed for two features at a time
+(tanh.py). Where the largest |q| of a tile and the largest |k| of another are too large for that, tanh is computed
+directly. The queries of a piece begin at `first_row` (additive.py).
 
 Gradients, with p = exp(e − lse) and δ_t = Σ_d ∂c_td c_td − ∂lse_t:
     ∂e = p (∂c valueᵀ − δ),   ∂value = pᵀ ∂c,   ∂q_th = v_h Σ_s ∂e (1 − tanh²),   ∂k_sh = v_h Σ_t …,   ∂v_h = Σ ∂e tanh
@@ -22,32 +22,32 @@ from regard.core.kernels.gpu.tanh import NEAR, exponential, reciprocal, tanh
 
 LENGTHS = ["size", "queries", "keys", "query_tiles", "key_tiles", "blocks", "chunk", "allowed_batch", "allowed_row"]
 LENGTHS += ["own_size", "other_size", "own_tiles", "other_tiles"]
-"""what changes from call to call: kernels are compiled once for all of them"""
-REACHES = ["reach", "query_reach", "key_reach", "own_reach", "other_reach"]
-"""two of which share an allocation, in which the second begins anywhere"""
+"""arguments that change from call to call: kernels are compiled once for all their values"""
+UNALIGNED = ["max_abs", "query_max_abs", "key_max_abs", "own_max_abs", "other_max_abs"]
+"""tensors that share an allocation in pairs, so that the second is not always aligned"""
 
 
-@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
-def lay_out(states, laid, reach, size, hidden, laid_hidden, TILE: tl.constexpr, FEATURES: tl.constexpr):
-    """states [G, N, H] → e^{2x} hidden-first, filled up with ones, int64 [G, ⌈H / 2⌉, tiles · TILE] of two float32;
-    and the largest |x| of each tile, [G, tiles]. A program has a tile and FEATURES of the int64."""
+@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=UNALIGNED)
+def lay_out(states, exponentials, max_abs, size, hidden, hidden_pairs, TILE: tl.constexpr, FEATURES: tl.constexpr):
+    """Convert states [G, N, H] to e^{2x} hidden-first, padded with ones, int64 [G, ⌈H / 2⌉, tiles · TILE] of two
+    float32 each, and compute the largest |x| of each tile, [G, tiles]. A program has a tile and FEATURES int64."""
     tile, row = tl.program_id(0), tl.program_id(2).to(tl.int64)
     tiles = tl.num_programs(0)
-    places = tile * TILE + tl.arange(0, TILE)
+    indices = tile * TILE + tl.arange(0, TILE)
     features = tl.program_id(1) * 2 * FEATURES + tl.arange(0, 2 * FEATURES)
-    chosen = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
-    at = states + row * size * hidden + places[:, None] * hidden + features[None, :]
-    x = tl.load(at, (places < size)[:, None] & (features < hidden)[None, :], 0.0).to(tl.float32)
-    tl.atomic_max(reach + row * tiles + tile, tl.max(tl.max(tl.abs(x), 1), 0), sem="relaxed")
+    pairs = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
+    pointers = states + row * size * hidden + indices[:, None] * hidden + features[None, :]
+    x = tl.load(pointers, (indices < size)[:, None] & (features < hidden)[None, :], 0.0).to(tl.float32)
+    tl.atomic_max(max_abs + row * tiles + tile, tl.max(tl.max(tl.abs(x), 1), 0), sem="relaxed")
     words = exponential(x).to(tl.int32, bitcast=True)
     low, high = tl.split(tl.reshape(words, (TILE, FEATURES, 2)))
-    into = laid + (row * laid_hidden + chosen[None, :]) * tiles * TILE + places[:, None]
-    tl.store(into, (low.to(tl.int64) & 0xFFFFFFFF) | (high.to(tl.int64) << 32), (chosen < laid_hidden)[None, :])
+    target = exponentials + (row * hidden_pairs + pairs[None, :]) * tiles * TILE + indices[:, None]
+    tl.store(target, (low.to(tl.int64) & 0xFFFFFFFF) | (high.to(tl.int64) << 32), (pairs < hidden_pairs)[None, :])
 
 
 @triton.jit
-def _two(pair):
-    """int64 → the two float32 that it holds"""
+def _unpack(pair):
+    """Return the two float32 that an int64 consists of."""
     return pair.to(tl.int32).to(tl.float32, bitcast=True), (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
 
 
@@ -56,17 +56,17 @@ def _near_sum(
     query, key, vector, rows, columns, begin, end, laid_queries, laid_keys,
     ASM: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Σ_h v_h tanh(q_th + k_sh), [HEIGHT, WIDTH], of states that are laid out, over begin … end − 1 of their int64."""
+    """Return Σ_h v_h tanh(q_th + k_sh), [HEIGHT, WIDTH], of hidden-first states, over their int64 begin … end − 1."""
     total = tl.zeros((HEIGHT, WIDTH), tl.float32)
-    highest = 0.0  # what the sum would be if every tanh were 1
+    vector_sum = 0.0  # what the sum would be if every tanh were 1
     q = tl.load(query + begin * laid_queries + rows)
     k = tl.load(key + begin * laid_keys + columns)
     v = tl.load(vector + begin)
     for h in range(begin, end):
-        first_q, second_q = _two(q)
-        first_k, second_k = _two(k)
-        first_v, second_v = _two(v)
-        # Asked for now, so that it is there when it is needed.
+        first_q, second_q = _unpack(q)
+        first_k, second_k = _unpack(k)
+        first_v, second_v = _unpack(v)
+        # Prefetched for the next iteration.
         following = tl.minimum(h + 1, end - 1)
         q = tl.load(query + following * laid_queries + rows)
         k = tl.load(key + following * laid_keys + columns)
@@ -74,15 +74,15 @@ def _near_sum(
         a = first_q[:, None] * first_k[None, :] + 1.0
         b = second_q[:, None] * second_k[None, :] + 1.0
         total += (first_v * b + second_v * a) * reciprocal(a * b, ASM)
-        highest += first_v + second_v
-    return highest - 2.0 * total
+        vector_sum += first_v + second_v
+    return vector_sum - 2.0 * total
 
 
 @triton.jit
 def _far_sum(
     query, key, vector, rows, columns, begin, end, queries, keys, hidden, HEIGHT: tl.constexpr, WIDTH: tl.constexpr
 ):
-    """The same of states as they are, whatever they are; `vector` float32 [H]."""
+    """Return the same sum for states of any size, in their usual layout; `vector` float32 [H]."""
     total = tl.zeros((HEIGHT, WIDTH), tl.float32)
     for h in range(2 * begin, min(2 * end, hidden)):
         q = tl.load(query + rows * hidden + h, rows < queries, 0.0).to(tl.float32)
@@ -91,51 +91,51 @@ def _far_sum(
     return total
 
 
-@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
+@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=UNALIGNED)
 def energies(
-    query, key, vector, raw_query, raw_key, raw_vector, query_reach, key_reach, result,
+    query, key, vector, raw_query, raw_key, raw_vector, query_max_abs, key_max_abs, result,
     owners, others, masks, numbers, table, visible, allowed, visible_rows, allowed_rows,
-    first_row, queries, keys, hidden, query_tiles, key_tiles, laid_hidden, chunk, blocks, vector_row,
+    first_row, queries, keys, hidden, query_tiles, key_tiles, hidden_pairs, chunk, blocks, vector_row,
     allowed_batch, allowed_row, allowed_column,
     ASM: tl.constexpr, VISIBLE: tl.constexpr, ALLOWED: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, STRIP: tl.constexpr,
 ):  # fmt: skip
-    """e [G, n, HEIGHT, WIDTH], −inf where pattern, padding or the caller's mask hides a key; in parts that sum up to
-    it, [parts, …]. A program has STRIP rows of a block and `chunk` of the int64 of what is laid out."""
+    """Compute e [G, n, HEIGHT, WIDTH], −inf where pattern, padding or the caller's mask hides a key, in parts that sum
+    up to it, [parts, …]. A program has STRIP rows of a block and `chunk` int64 of the hidden-first states."""
     entry, row = tl.program_id(0) // (HEIGHT // STRIP), tl.program_id(1).to(tl.int64)
     within = tl.program_id(0) % (HEIGHT // STRIP) * STRIP + tl.arange(0, STRIP)
     tile, other = tl.load(owners + entry), tl.load(others + entry)
     rows, columns = first_row + tile * HEIGHT + within, other * WIDTH + tl.arange(0, WIDTH)
-    reach = tl.load(query_reach + row * query_tiles + first_row // HEIGHT + tile)
-    begin, end = tl.program_id(2) * chunk, min((tl.program_id(2) + 1) * chunk, laid_hidden)
-    reach += tl.load(key_reach + row * key_tiles + other)
-    if 2.0 * reach <= NEAR:
-        found = _near_sum(
-            query + row * laid_hidden * query_tiles * HEIGHT, key + row * laid_hidden * key_tiles * WIDTH,
+    max_abs = tl.load(query_max_abs + row * query_tiles + first_row // HEIGHT + tile)
+    begin, end = tl.program_id(2) * chunk, min((tl.program_id(2) + 1) * chunk, hidden_pairs)
+    max_abs += tl.load(key_max_abs + row * key_tiles + other)
+    if 2.0 * max_abs <= NEAR:
+        energy = _near_sum(
+            query + row * hidden_pairs * query_tiles * HEIGHT, key + row * hidden_pairs * key_tiles * WIDTH,
             vector + row * (vector_row // 2), rows, columns, begin, end, query_tiles * HEIGHT, key_tiles * WIDTH,
             ASM, STRIP, WIDTH,
         )  # fmt: skip
     else:
-        found = _far_sum(
+        energy = _far_sum(
             raw_query + row * queries * hidden, raw_key + row * keys * hidden, raw_vector + row * vector_row,
             rows, columns, begin, end, queries, keys, hidden, STRIP, WIDTH,
         )  # fmt: skip
-    there = (rows < queries)[:, None] & (columns < keys)[None, :]
-    found = tl.where(there, found, -float("inf"))
+    in_bounds = (rows < queries)[:, None] & (columns < keys)[None, :]
+    energy = tl.where(in_bounds, energy, -float("inf"))
     inside = within[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
     mask = tl.load(masks + entry)
     if mask >= 0:
         bits = tl.load(table + mask * HEIGHT + within)[:, None] >> tl.arange(0, WIDTH)[None, :].to(tl.int64)
-        found = tl.where((bits & 1) != 0, found, -float("inf"))
+        energy = tl.where((bits & 1) != 0, energy, -float("inf"))
     if VISIBLE:
-        seen = tl.load(visible + tl.load(visible_rows + row) * keys + columns, columns < keys, 0) != 0
-        found = tl.where(seen[None, :], found, -float("inf"))
+        visible_mask = tl.load(visible + tl.load(visible_rows + row) * keys + columns, columns < keys, 0) != 0
+        energy = tl.where(visible_mask[None, :], energy, -float("inf"))
     if ALLOWED:
-        at = rows[:, None].to(tl.int64) * allowed_row + columns[None, :] * allowed_column
-        seen = tl.load(allowed + tl.load(allowed_rows + row) * allowed_batch + at, there, 0)
-        found = tl.where(seen != 0, found, -float("inf"))
+        offsets = rows[:, None].to(tl.int64) * allowed_row + columns[None, :] * allowed_column
+        visible_mask = tl.load(allowed + tl.load(allowed_rows + row) * allowed_batch + offsets, in_bounds, 0)
+        energy = tl.where(visible_mask != 0, energy, -float("inf"))
     result += tl.program_id(2).to(tl.int64) * tl.num_programs(1) * blocks * HEIGHT * WIDTH
-    tl.store(result + (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH + inside, found)
+    tl.store(result + (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH + inside, energy)
 
 
 @triton.jit(do_not_specialize=LENGTHS)
@@ -143,30 +143,30 @@ def log_sum(
     energies, lse, starts, numbers, first_row, queries, blocks,
     PARTS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """lse [G, T], online; the parts of the energies are summed up, in place of the first."""
+    """Compute lse [G, T], online; the sum of the parts of the energies replaces the first part."""
     tile, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     rows = first_row + tile * HEIGHT + tl.arange(0, HEIGHT)
     inside = tl.arange(0, HEIGHT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
     highest = tl.full((HEIGHT,), -float("inf"), tl.float32)
     total = tl.zeros((HEIGHT,), tl.float32)
     for entry in range(tl.load(starts + tile), tl.load(starts + tile + 1)):
-        at = (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH + inside
-        e = tl.load(energies + at)
+        offsets = (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH + inside
+        e = tl.load(energies + offsets)
         for part in tl.static_range(1, PARTS):
-            e += tl.load(energies + part * tl.num_programs(1).to(tl.int64) * blocks * HEIGHT * WIDTH + at)
+            e += tl.load(energies + part * tl.num_programs(1).to(tl.int64) * blocks * HEIGHT * WIDTH + offsets)
         if PARTS > 1:
-            tl.store(energies + at, e)
+            tl.store(energies + offsets, e)
         higher = tl.maximum(highest, tl.max(e, 1))
         finite = tl.where(higher == -float("inf"), 0.0, higher)
         total = total * tl.exp(highest - finite) + tl.sum(tl.exp(e - finite[:, None]), 1)
         highest = higher
-    sums = tl.where(total == 0, -float("inf"), highest + tl.log(tl.where(total == 0, 1.0, total)))
-    tl.store(lse + row * queries + rows, sums, rows < queries)
+    row_lse = tl.where(total == 0, -float("inf"), highest + tl.log(tl.where(total == 0, 1.0, total)))
+    tl.store(lse + row * queries + rows, row_lse, rows < queries)
 
 
 @triton.jit
 def _product(a, b, total, PRECISION: tl.constexpr, ASM: tl.constexpr):
-    """total + a b. "pairs": each float32 as the sum of two bfloat16, of whose products the smallest is left out."""
+    """Return total + a b. "pairs": each float32 is the sum of two bfloat16, and the smallest product is left out."""
     if PRECISION == "pairs":
         high_a, high_b = a.to(tl.bfloat16), b.to(tl.bfloat16)
         low_a, low_b = (a - high_a.to(tl.float32)).to(tl.bfloat16), (b - high_b.to(tl.float32)).to(tl.bfloat16)
@@ -188,157 +188,154 @@ def _narrow_product(a, b, total, ASM: tl.constexpr):
 @triton.jit(do_not_specialize=LENGTHS)
 def weighted_sum(
     energies, value, lse, context, starts, others, numbers, first_row, queries, keys, features, blocks,
-    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr,
-    ASM: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr, ASM: tl.constexpr,
 ):  # fmt: skip
-    """context [G, T, D]; a program has FEATURES of D."""
+    """Compute context [G, T, D]; a program has FEATURES of D."""
     tile, row = tl.program_id(0), tl.program_id(2).to(tl.int64)
     d = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     rows = first_row + tile * HEIGHT + tl.arange(0, HEIGHT)
     inside = tl.arange(0, HEIGHT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
-    sums = tl.load(lse + row * queries + rows, rows < queries, 0.0)
-    sums = tl.where(sums == -float("inf"), 0.0, sums)
-    mixed = tl.zeros((HEIGHT, FEATURES), tl.float32)
+    row_lse = tl.load(lse + row * queries + rows, rows < queries, 0.0)
+    row_lse = tl.where(row_lse == -float("inf"), 0.0, row_lse)
+    context_sum = tl.zeros((HEIGHT, FEATURES), tl.float32)
     for entry in range(tl.load(starts + tile), tl.load(starts + tile + 1)):
         columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
         e = tl.load(energies + (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH + inside)
-        there = (columns < keys)[:, None] & (d < features)[None, :]
-        at = row * keys * features + columns[:, None].to(tl.int64) * features + d[None, :]
-        v = tl.load(value + at, there, 0.0)
-        mixed = _product(tl.exp(e - sums[:, None]).to(v.dtype), v, mixed, PRECISION, ASM)
-    into = context + row * queries * features + rows[:, None].to(tl.int64) * features + d[None, :]
-    tl.store(into, mixed.to(context.dtype.element_ty), (rows < queries)[:, None] & (d < features)[None, :])
+        in_bounds = (columns < keys)[:, None] & (d < features)[None, :]
+        offsets = row * keys * features + columns[:, None].to(tl.int64) * features + d[None, :]
+        v = tl.load(value + offsets, in_bounds, 0.0)
+        context_sum = _product(tl.exp(e - row_lse[:, None]).to(v.dtype), v, context_sum, PRECISION, ASM)
+    target = context + row * queries * features + rows[:, None].to(tl.int64) * features + d[None, :]
+    tl.store(target, context_sum.to(context.dtype.element_ty), (rows < queries)[:, None] & (d < features)[None, :])
 
 
 @triton.jit(do_not_specialize=LENGTHS)
 def energy_gradient(
-    energies, value, gradient, lse, delta, slopes, across, weights_into, owners, others, numbers,
+    energies, value, gradient, lse, delta, grad_energies, transposed, weights_result, owners, others, numbers,
     first_row, queries, keys, features, blocks,
-    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr,
-    ASM: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr, ASM: tl.constexpr,
 ):  # fmt: skip
-    """∂e [G, n, HEIGHT, WIDTH] and the same `across`, [G, n, WIDTH, HEIGHT], and the weights. One program a block."""
+    """Compute ∂e [G, n, HEIGHT, WIDTH], its transpose [G, n, WIDTH, HEIGHT], and the weights. One program per block."""
     entry, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     rows = first_row + tl.load(owners + entry) * HEIGHT + tl.arange(0, HEIGHT)
     columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
     block = (row * blocks + tl.load(numbers + entry)) * HEIGHT * WIDTH
     inside = tl.arange(0, HEIGHT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
-    found = tl.zeros((HEIGHT, WIDTH), tl.float32)
+    gradients = tl.zeros((HEIGHT, WIDTH), tl.float32)
     for first in range(0, features, FEATURES):
         d = first + tl.arange(0, FEATURES)
-        at = row * queries * features + rows[:, None].to(tl.int64) * features + d[None, :]
-        g = tl.load(gradient + at, (rows < queries)[:, None] & (d < features)[None, :], 0.0)
-        at = row * keys * features + columns[:, None].to(tl.int64) * features + d[None, :]
-        v = tl.load(value + at, (columns < keys)[:, None] & (d < features)[None, :], 0.0)
-        found = _product(g, tl.trans(v), found, PRECISION, ASM)
-    sums = tl.load(lse + row * queries + rows, rows < queries, 0.0)
-    weights = tl.exp(tl.load(energies + block + inside) - tl.where(sums == -float("inf"), 0.0, sums)[:, None])
-    weighed = tl.load(delta + row * queries + rows, rows < queries, 0.0)
-    tl.store(weights_into + block + inside, weights.to(weights_into.dtype.element_ty))
-    found = tl.where(weights > 0, weights * (found - weighed[:, None]), 0.0)
-    tl.store(slopes + block + inside, found)
-    turned = tl.arange(0, WIDTH)[:, None] * HEIGHT + tl.arange(0, HEIGHT)[None, :]
-    tl.store(across + block + turned, tl.trans(found))
+        offsets = row * queries * features + rows[:, None].to(tl.int64) * features + d[None, :]
+        g = tl.load(gradient + offsets, (rows < queries)[:, None] & (d < features)[None, :], 0.0)
+        offsets = row * keys * features + columns[:, None].to(tl.int64) * features + d[None, :]
+        v = tl.load(value + offsets, (columns < keys)[:, None] & (d < features)[None, :], 0.0)
+        gradients = _product(g, tl.trans(v), gradients, PRECISION, ASM)
+    row_lse = tl.load(lse + row * queries + rows, rows < queries, 0.0)
+    weights = tl.exp(tl.load(energies + block + inside) - tl.where(row_lse == -float("inf"), 0.0, row_lse)[:, None])
+    row_delta = tl.load(delta + row * queries + rows, rows < queries, 0.0)
+    tl.store(weights_result + block + inside, weights.to(weights_result.dtype.element_ty))
+    gradients = tl.where(weights > 0, weights * (gradients - row_delta[:, None]), 0.0)
+    tl.store(grad_energies + block + inside, gradients)
+    transposed_inside = tl.arange(0, WIDTH)[:, None] * HEIGHT + tl.arange(0, HEIGHT)[None, :]
+    tl.store(transposed + block + transposed_inside, tl.trans(gradients))
 
 
 @triton.jit(do_not_specialize=LENGTHS)
 def value_gradient(
     weights, gradient, result, key_starts, block_queries, block_numbers, first_row, queries, keys, features, blocks,
-    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr,
-    ASM: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, PRECISION: tl.constexpr, ASM: tl.constexpr,
 ):  # fmt: skip
-    """∂value [G, S, D] = pᵀ ∂c"""
+    """Compute ∂value [G, S, D] = pᵀ ∂c."""
     tile, row = tl.program_id(0), tl.program_id(2).to(tl.int64)
     d = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     columns = tile * WIDTH + tl.arange(0, WIDTH)
-    across = tl.arange(0, WIDTH)[:, None] + tl.arange(0, HEIGHT)[None, :] * WIDTH  # a block, transposed
+    transposed = tl.arange(0, WIDTH)[:, None] + tl.arange(0, HEIGHT)[None, :] * WIDTH  # a block, transposed
     total = tl.zeros((WIDTH, FEATURES), tl.float32)
-    for place in range(tl.load(key_starts + tile), tl.load(key_starts + tile + 1)):
-        rows = first_row + tl.load(block_queries + place) * HEIGHT + tl.arange(0, HEIGHT)
-        p = tl.load(weights + (row * blocks + tl.load(block_numbers + place)) * HEIGHT * WIDTH + across)
-        at = row * queries * features + rows[:, None].to(tl.int64) * features + d[None, :]
-        g = tl.load(gradient + at, (rows < queries)[:, None] & (d < features)[None, :], 0.0)
+    for entry in range(tl.load(key_starts + tile), tl.load(key_starts + tile + 1)):
+        rows = first_row + tl.load(block_queries + entry) * HEIGHT + tl.arange(0, HEIGHT)
+        p = tl.load(weights + (row * blocks + tl.load(block_numbers + entry)) * HEIGHT * WIDTH + transposed)
+        offsets = row * queries * features + rows[:, None].to(tl.int64) * features + d[None, :]
+        g = tl.load(gradient + offsets, (rows < queries)[:, None] & (d < features)[None, :], 0.0)
         total = _product(p, g, total, PRECISION, ASM)
-    into = result + row * keys * features + columns[:, None].to(tl.int64) * features + d[None, :]
-    tl.store(into, total.to(result.dtype.element_ty), (columns < keys)[:, None] & (d < features)[None, :])
+    target = result + row * keys * features + columns[:, None].to(tl.int64) * features + d[None, :]
+    tl.store(target, total.to(result.dtype.element_ty), (columns < keys)[:, None] & (d < features)[None, :])
 
 
 @triton.jit
-def _states(base, places, features, size, hidden):
-    """float32 [N, FEATURES] of states [size, hidden], 0 beyond"""
-    there = (places < size)[:, None] & (features < hidden)[None, :]
-    return tl.load(base + places[:, None] * hidden + features[None, :], there, 0.0).to(tl.float32)
+def _load_states(base, indices, features, size, hidden):
+    """Load float32 [N, FEATURES] of states [size, hidden], 0 out of bounds."""
+    in_bounds = (indices < size)[:, None] & (features < hidden)[None, :]
+    return tl.load(base + indices[:, None] * hidden + features[None, :], in_bounds, 0.0).to(tl.float32)
 
 
 @triton.jit
-def _put(base, found, places, features, size, hidden):
-    there = (places < size)[:, None] & (features < hidden)[None, :]
-    tl.store(base + places[:, None] * hidden + features[None, :], found.to(base.dtype.element_ty), there)
+def _store_states(base, states, indices, features, size, hidden):
+    in_bounds = (indices < size)[:, None] & (features < hidden)[None, :]
+    tl.store(base + indices[:, None] * hidden + features[None, :], states.to(base.dtype.element_ty), in_bounds)
 
 
 @triton.jit
 def _far_block(
-    own, other, slopes, first_total, second_total, first_vector, second_vector,
-    places, one, two, begin, count, own_size, hidden, OWN: tl.constexpr,
+    own, other, grad_energies, first_total, second_total, first_vector, second_vector,
+    indices, one, two, begin, count, own_size, hidden, OWN: tl.constexpr,
 ):  # fmt: skip
-    """Σ ∂e (r − r²) and Σ ∂e r over `count` states of the other side, by tanh, which nothing makes overflow."""
-    for more in range(count):
-        at = other + (begin + more).to(tl.int64) * hidden
-        weights = tl.load(slopes + more * OWN)[:, None]
-        x = tl.load(at + one, one < hidden, 0.0).to(tl.float32)
-        r = 0.5 - 0.5 * tanh(_states(own, places, one, own_size, hidden) + x[None, :])
+    """Add Σ ∂e (r − r²) and Σ ∂e r over `count` states of the other side, by tanh, which cannot overflow."""
+    for number in range(count):
+        base = other + (begin + number).to(tl.int64) * hidden
+        weights = tl.load(grad_energies + number * OWN)[:, None]
+        x = tl.load(base + one, one < hidden, 0.0).to(tl.float32)
+        r = 0.5 - 0.5 * tanh(_load_states(own, indices, one, own_size, hidden) + x[None, :])
         first_total += weights * (r - r * r)
         first_vector += weights * r
-        x = tl.load(at + two, two < hidden, 0.0).to(tl.float32)
-        r = 0.5 - 0.5 * tanh(_states(own, places, two, own_size, hidden) + x[None, :])
+        x = tl.load(base + two, two < hidden, 0.0).to(tl.float32)
+        r = 0.5 - 0.5 * tanh(_load_states(own, indices, two, own_size, hidden) + x[None, :])
         second_total += weights * (r - r * r)
         second_vector += weights * r
     return first_total, second_total, first_vector, second_vector
 
 
-@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=REACHES)
+@triton.jit(do_not_specialize=LENGTHS, do_not_specialize_on_alignment=UNALIGNED)
 def state_gradient(
-    own, other, vector, slopes, own_reach, other_reach, result, by_vector, starts, others, numbers,
+    own, other, vector, grad_energies, own_max_abs, other_max_abs, result, vector_sums, starts, others, numbers,
     own_first, other_first, own_size, other_size, hidden, own_tiles, other_tiles, blocks, vector_row,
     VECTOR: tl.constexpr, ASM: tl.constexpr, OWN: tl.constexpr, OTHER: tl.constexpr,
     STRIP: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
-    """∂q or ∂k [G, N, H], whichever is `own`, of ∂e [G, n, OTHER, OWN]; with VECTOR also Σ ∂e r of each strip, [G, n,
-    H]. A program has STRIP of its own states and twice FEATURES of H, two by two."""
+    """Compute ∂q or ∂k [G, N, H], whichever is `own`, from ∂e [G, n, OTHER, OWN]; with VECTOR also Σ ∂e r of each
+    strip, [G, n, H]. A program has STRIP of its own states and twice FEATURES of H, in two halves."""
     strip, row = tl.program_id(0), tl.program_id(2).to(tl.int64)
     tile, within = strip // (OWN // STRIP), strip % (OWN // STRIP) * STRIP + tl.arange(0, STRIP)
-    places = own_first + tile * OWN + within
-    # Neighbours change places, so that a thread is given not several features, but all states of one.
+    indices = own_first + tile * OWN + within
+    # Neighbours are swapped, so that a thread gets all states of one feature instead of several features.
     one = tl.program_id(1) * 2 * FEATURES + (tl.arange(0, FEATURES) ^ 1)
     two = one + FEATURES
     own, other = own + row * own_size * hidden, other + row * other_size * hidden
-    first_power = exponential(_states(own, places, one, own_size, hidden))
-    second_power = exponential(_states(own, places, two, own_size, hidden))
+    first_power = exponential(_load_states(own, indices, one, own_size, hidden))
+    second_power = exponential(_load_states(own, indices, two, own_size, hidden))
     first_total = tl.zeros((STRIP, FEATURES), tl.float32)
     second_total = tl.zeros((STRIP, FEATURES), tl.float32)
     first_vector = tl.zeros((STRIP, FEATURES), tl.float32)
     second_vector = tl.zeros((STRIP, FEATURES), tl.float32)
-    reach = tl.load(own_reach + row * own_tiles + own_first // OWN + tile)
+    max_abs = tl.load(own_max_abs + row * own_tiles + own_first // OWN + tile)
     for index in range(tl.load(starts + tile), tl.load(starts + tile + 1)):
-        met = tl.load(others + index)
-        first = other_first + met * OTHER
-        block = slopes + (row * blocks + tl.load(numbers + index)) * OWN * OTHER + within
+        other_tile = tl.load(others + index)
+        first = other_first + other_tile * OTHER
+        block = grad_energies + (row * blocks + tl.load(numbers + index)) * OWN * OTHER + within
         count = min(OTHER, other_size - first)
-        if 2.0 * (reach + tl.load(other_reach + row * other_tiles + other_first // OTHER + met)) <= NEAR:
-            at = other + first.to(tl.int64) * hidden
-            first_x, second_x = tl.load(at + one, one < hidden, 0.0), tl.load(at + two, two < hidden, 0.0)
+        if 2.0 * (max_abs + tl.load(other_max_abs + row * other_tiles + other_first // OTHER + other_tile)) <= NEAR:
+            base = other + first.to(tl.int64) * hidden
+            first_x, second_x = tl.load(base + one, one < hidden, 0.0), tl.load(base + two, two < hidden, 0.0)
             slope = tl.load(block)
-            for more in range(count):
+            for number in range(count):
                 a = first_power * exponential(first_x.to(tl.float32))[None, :] + 1.0
                 b = second_power * exponential(second_x.to(tl.float32))[None, :] + 1.0
                 weights = slope[:, None]
-                # Asked for now, so that it is there when it is needed.
-                following = tl.minimum(more + 1, count - 1)
-                at = other + (first + following).to(tl.int64) * hidden
-                first_x, second_x = tl.load(at + one, one < hidden, 0.0), tl.load(at + two, two < hidden, 0.0)
+                # Prefetched for the next iteration.
+                following = tl.minimum(number + 1, count - 1)
+                base = other + (first + following).to(tl.int64) * hidden
+                first_x, second_x = tl.load(base + one, one < hidden, 0.0), tl.load(base + two, two < hidden, 0.0)
                 slope = tl.load(block + following * OWN)
-                both = reciprocal(a * b, ASM)
-                first_r, second_r = b * both, a * both
+                inverse = reciprocal(a * b, ASM)
+                first_r, second_r = b * inverse, a * inverse
                 first_total += weights * (first_r - first_r * first_r)
                 second_total += weights * (second_r - second_r * second_r)
                 if VECTOR:
@@ -347,14 +344,14 @@ def state_gradient(
         else:
             first_total, second_total, first_vector, second_vector = _far_block(
                 own, other, block, first_total, second_total, first_vector, second_vector,
-                places, one, two, first, count, own_size, hidden, OWN,
+                indices, one, two, first, count, own_size, hidden, OWN,
             )  # fmt: skip
     first_v = tl.load(vector + row * vector_row + one, one < hidden, 0.0)
     second_v = tl.load(vector + row * vector_row + two, two < hidden, 0.0)
     result += row * own_size * hidden
-    _put(result, 4.0 * first_v[None, :] * first_total, places, one, own_size, hidden)
-    _put(result, 4.0 * second_v[None, :] * second_total, places, two, own_size, hidden)
+    _store_states(result, 4.0 * first_v[None, :] * first_total, indices, one, own_size, hidden)
+    _store_states(result, 4.0 * second_v[None, :] * second_total, indices, two, own_size, hidden)
     if VECTOR:
-        summed = by_vector + (row * tl.num_programs(0) + strip) * hidden
-        tl.store(summed + one, tl.sum(first_vector, 0), one < hidden)
-        tl.store(summed + two, tl.sum(second_vector, 0), two < hidden)
+        target = vector_sums + (row * tl.num_programs(0) + strip) * hidden
+        tl.store(target + one, tl.sum(first_vector, 0), one < hidden)
+        tl.store(target + two, tl.sum(second_vector, 0), two < hidden)

@@ -1,8 +1,9 @@
-"""Strides and dilations for kernels that walk along blocks: positions sorted by residue classes.
+"""Strides and dilations for kernels that work along blocks: positions sorted by residue class.
 
-A term of a pattern with a step allows only pairs of one class of positions mod step. With class 0 first (0, step,
+A term of a pattern with a step allows only pairs of positions of the same class mod step. With class 0 first (0, step,
 2·step, …), then class 1 and so on, its pairs lie in blocks along the diagonal: a stride is full attention there, a
-dilation a window. Terms without a step stay as they are. Each term leaves out what the terms before it have (parts.py).
+dilation a window. Terms without a step keep the order of positions. Each term excludes the pairs of the terms before it
+(parts.py). A *place* is an index in the sorted order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from regard.core import spans as runs
 from regard.core.kernels.cpu.parts import Term, columns_of, terms_of
-from regard.core.kernels.flat import Flat
+from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.patterns import Pattern
 from regard.core.spans import Span, Spans
@@ -28,49 +29,49 @@ class Arrangement:
     """One term, and the order of its queries and keys."""
 
     pattern: Pattern
-    """of places in that order"""
+    """the pattern of places, i.e. of indices in that order"""
     step: int
     first: int
     """the position of the first query"""
     queries: int
     keys: int
-    """how many there are"""
+    """the number of keys"""
 
     @property
     def position(self) -> int:
-        """Of the first query, in that order."""
+        """The place of the first query in that order."""
         return self.first if self.step == 1 else 0
 
     @property
     def _offset(self) -> int:
-        """What the first query's class lacks in front of it, as do those before."""
+        """The residue class of the first query; classes below it have one member of padding in front."""
         return self.first % self.step
 
     def query_order(self, states: Tensor, fill: float = 0.0) -> Tensor:
-        """[G, T, …] → [G, T', …]; `fill` stands where there is no query."""
+        """Sort states of queries, [G, T, …] → [G, T', …]; the padding of the classes is `fill`."""
         return _sorted(states, self.step, self._offset, fill)
 
     def key_order(self, states: Tensor) -> Tensor:
-        """[G, S, …] → [G, S', …]"""
+        """Sort states of keys, [G, S, …] → [G, S', …]."""
         return _sorted(states, self.step, 0)
 
-    def visible_order(self, visible: Flat | None) -> Flat | None:
-        return None if visible is None else Flat(self.key_order(visible.tensor), visible.index)
+    def visible_order(self, visible: FlatRows | None) -> FlatRows | None:
+        return None if visible is None else FlatRows(self.key_order(visible.tensor), visible.index)
 
     def as_queries(self, states: Tensor) -> Tensor:
-        """[G, T', …] → [G, T, …]"""
+        """Undo `query_order`, [G, T', …] → [G, T, …]."""
         return _unsorted(states, self.step, self._offset, self.queries)
 
     def as_keys(self, states: Tensor) -> Tensor:
-        """[G, S', …] → [G, S, …]"""
+        """Undo `key_order`, [G, S', …] → [G, S, …]."""
         return _unsorted(states, self.step, 0, self.keys)
 
-    def query_places(self, device: torch.device) -> Tensor:
-        """int32 [T']: positions"""
-        count = torch.arange(self.first, self.first + self.queries, device=device, dtype=torch.int32)
-        return self.query_order(count[None])[0]
+    def query_positions(self, device: torch.device) -> Tensor:
+        """Return the positions of the sorted queries, int32 [T']."""
+        positions = torch.arange(self.first, self.first + self.queries, device=device, dtype=torch.int32)
+        return self.query_order(positions[None])[0]
 
-    def key_places(self, device: torch.device) -> Tensor:
+    def key_positions(self, device: torch.device) -> Tensor:
         return self.key_order(torch.arange(self.keys, device=device, dtype=torch.int32)[None])[0]
 
 
@@ -78,27 +79,30 @@ class Arrangement:
 def arrangements_of(
     pattern: Pattern, queries: int, keys: int, position: int, regroup: bool = True
 ) -> tuple[Arrangement, ...]:
-    """One for each term of the pattern. One that changes nothing without `regroup`, or where there are fewer queries
-    than classes: bringing the keys in order would take longer than looking at all of them."""
+    """Return the arrangement of each term of the pattern.
+
+    Without `regroup`, or with fewer queries than classes, there is one arrangement that keeps the order of positions:
+    with so few queries, sorting the keys would take longer than attending to all of them.
+    """
     terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
     if max(term.step for term in terms) > max(1, queries):
         terms = (Term(pattern),)
-    return tuple(_arranged(term, queries, keys, position) for term in terms)
+    return tuple(_arrangement(term, queries, keys, position) for term in terms)
 
 
-def merged(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    """Softmaxes over keys that have none in common, (context [G, T, F], lse [G, T]) each → that over all of them."""
-    sums = torch.stack([lse for _, lse in found])
-    nothing = (sums == -torch.inf).all(0)
-    total = torch.logsumexp(sums.masked_fill(nothing, 0), 0).masked_fill(nothing, -torch.inf)
-    shares = torch.exp(sums - total.masked_fill(nothing, 0))[..., None]
-    context = found[0][0] * shares[0]
-    for (some, _), share in zip(found[1:], shares[1:], strict=True):
-        context = torch.addcmul(context, some, share)
-    return context.to(found[0][0].dtype), total
+def merged(outputs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Merge softmaxes over disjoint sets of keys, (context [G, T, F], lse [G, T]) each, into that over all keys."""
+    lses = torch.stack([lse for _, lse in outputs])
+    nothing = (lses == -torch.inf).all(0)
+    total = torch.logsumexp(lses.masked_fill(nothing, 0), 0).masked_fill(nothing, -torch.inf)
+    fractions = torch.exp(lses - total.masked_fill(nothing, 0))[..., None]
+    context = outputs[0][0] * fractions[0]
+    for (term_context, _), fraction in zip(outputs[1:], fractions[1:], strict=True):
+        context = torch.addcmul(context, term_context, fraction)
+    return context.to(outputs[0][0].dtype), total
 
 
-def _arranged(term: Term, queries: int, keys: int, position: int) -> Arrangement:
+def _arrangement(term: Term, queries: int, keys: int, position: int) -> Arrangement:
     if term.step == 1:
         return Arrangement(term.pattern, 1, position, queries, keys)
     members = -(-(position % term.step + queries) // term.step), -(-keys // term.step)
@@ -107,7 +111,7 @@ def _arranged(term: Term, queries: int, keys: int, position: int) -> Arrangement
 
 
 def _sorted(states: Tensor, step: int, offset: int, fill: float = 0.0) -> Tensor:
-    """[G, N, …] → [G, step · M, …]; `fill` fills up the classes"""
+    """Sort by residue class, [G, N, …] → [G, step · M, …]; classes are padded with `fill`."""
     if step == 1:
         return states
     rows, length, *rest = states.shape
@@ -125,23 +129,23 @@ def _unsorted(states: Tensor, step: int, offset: int, length: int) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class ByClass(Pattern):
-    """A term with a step, of places: the class counts more than the member of it."""
+    """A term with a step as a pattern of places: sorted by class, then by member of the class."""
 
     term: Term
     keys: int
     first: int
-    """the member with which the queries begin"""
+    """the member of its class that the first query is"""
     query_members: int
     key_members: int
-    """of each class, filled up"""
+    """members of each class, including padding"""
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         step, term = self.term.step, self.term
-        at = (i % self.query_members + self.first) * step + i // self.query_members
-        there = j % self.key_members * step + j // self.key_members
-        shown = (i // self.query_members == j // self.key_members) & (there < self.keys)
-        shown = shown & term.pattern.allows(at, there, self.keys)
-        return shown if term.without is None else shown & ~term.without.allows(at, there, self.keys)
+        query_at = (i % self.query_members + self.first) * step + i // self.query_members
+        key_at = j % self.key_members * step + j // self.key_members
+        allowed = (i // self.query_members == j // self.key_members) & (key_at < self.keys)
+        allowed = allowed & term.pattern.allows(query_at, key_at, self.keys)
+        return allowed if term.without is None else allowed & ~term.without.allows(query_at, key_at, self.keys)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
         return self._in_classes(
@@ -149,7 +153,7 @@ class ByClass(Pattern):
         )
 
     def certain(self, first: int, last: int, size: int) -> Spans:
-        """Two classes have nothing in common."""
+        """Return the certain keys; none if the queries belong to two classes, which share no key."""
 
         def sure(members: Span) -> Spans:
             possible, doubtful = columns_of(self.term, self.keys, self.first, (members,))
@@ -159,17 +163,17 @@ class ByClass(Pattern):
         return self._in_classes(first, last, sure) if one else ()
 
     def _in_classes(self, first: int, last: int, ask: Callable[[Span], Spans]) -> Spans:
-        """What is found for the members of each class that lie in first … last − 1, as places."""
-        found: list[Span] = []
+        """Return as places the spans that `ask` gives for the members of each class in first … last − 1."""
+        spans: list[Span] = []
         for number in range(first // self.query_members, -(-last // self.query_members)):
             begin = number * self.query_members
             members = max(first - begin, 0), min(last - begin, self.query_members)
-            real = -(-(self.keys - number) // self.term.step)
-            found += [
+            size = -(-(self.keys - number) // self.term.step)
+            spans += [
                 (lo + number * self.key_members, hi + number * self.key_members)
-                for lo, hi in runs.clip(ask(members), real)
+                for lo, hi in runs.clip(ask(members), size)
             ]
-        return runs.union(found)
+        return runs.union(spans)
 
     def __str__(self) -> str:
         return f"{self.term.pattern} in classes of {self.term.step}"

@@ -1,10 +1,10 @@
-"""A pattern as lists of blocks: what a kernel on a GPU walks along.
+"""A pattern as lists of blocks, over which GPU kernels loop.
 
-Queries and keys are cut into tiles; a block is a tile of queries by a tile of keys in which some pair may look. Blocks
-are listed twice: tile of queries by tile of queries for the forward pass and for what flows back to queries, tile of
-keys by tile of keys for what flows back to keys. In each list those come first all of whose pairs may look; of the
-others each names a mask, and equal masks are kept once: a window has a few. A mask is a number of 64 bits a query, so
-that a kernel reads hardly anything of it.
+Queries and keys are divided into tiles; a block is a tile of queries by a tile of keys in which some pair is allowed.
+Blocks are listed twice: by tile of queries, for the forward pass and the gradient of the queries, and by tile of keys,
+for the gradient of the keys. In each list the blocks without a mask, in which all pairs are allowed, come first; each
+of the others refers to a mask. Equal masks are stored once: a window has a few. A mask has 64 bits for each query, so
+that a kernel reads very little for it.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from torch import Tensor
 
 from regard.core.patterns import Pattern
 from regard.core.spans import Spans, intersection, runs, union
-from regard.runtime.device_cache import kept
+from regard.runtime.device_cache import device_cache
 
 ALL = -1
-"""the mask of a block all of whose pairs may look"""
+"""the mask number of a block in which all pairs are allowed"""
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Of each tile, the tiles that it meets. All are int32."""
+    """For each tile, the tiles with which it forms blocks. All tensors are int32."""
 
     starts: Tensor
     """[tiles + 1]: the entries of tile t are starts[t] … starts[t + 1] − 1"""
     middles: Tensor
-    """[tiles]: where those begin that have a mask"""
+    """[tiles]: where the entries with a mask begin"""
     others: Tensor
-    """[n]: the tile that is met"""
+    """[n]: the other tile of the block"""
     masks: Tensor
-    """[n]: the mask, or `ALL`"""
+    """[n]: the number of the mask, or `ALL`"""
     numbers: Tensor
     """[n]: the block's number, the same in both lists"""
 
     owners: Tensor
-    """[n]: the tile whose entry it is"""
+    """[n]: the tile in whose list the entry is"""
 
     @property
     def tiles(self) -> int:
@@ -49,7 +49,7 @@ class Lists:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockLists:
     """n blocks of `height` queries by `width` keys."""
 
     height: int
@@ -57,59 +57,61 @@ class Blocks:
     by_query: Lists
     by_key: Lists
     table: Tensor
-    """int64 [masks, height]: bit j says whether a query may look at key j of the block; at least one mask long"""
+    """int64 [masks, height]: bit j says whether a query may attend to key j of the block; has at least one mask"""
 
     @property
     def count(self) -> int:
         return len(self.by_query.others)
 
 
-@kept(most=256)
+@device_cache(maxsize=256)
 def blocks_of(
     pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int, device: torch.device
-) -> Blocks:
-    """The blocks of a pattern for queries that stand at `places`, in rising order; at most 64 keys wide."""
-    blocks, whole = _touching(pattern, places, keys, height, width)
+) -> BlockLists:
+    """Return the blocks of a pattern for queries at the positions `places`, ascending; `width` is at most 64."""
+    blocks, whole = _candidate_blocks(pattern, places, keys, height, width)
     masks = np.full(len(blocks), ALL, np.int32)
-    bits = _bits(pattern, places, blocks[~whole], keys, height, width, device)
-    shapes, named = np.unique(bits, axis=0, return_inverse=True)
-    masks[~whole] = named.reshape(-1)
-    everything = _everything(len(places), blocks[~whole, 0], height, width)
-    masks[~whole] = np.where((bits == everything).all(1), ALL, masks[~whole])
-    seen = np.ones(len(blocks), bool)
-    seen[~whole] = bits.any(1)
-    blocks, masks = blocks[seen], masks[seen]
+    bits = _bit_masks(pattern, places, blocks[~whole], keys, height, width, device)
+    distinct, inverse = np.unique(bits, axis=0, return_inverse=True)
+    masks[~whole] = inverse.reshape(-1)
+    full = _full_masks(len(places), blocks[~whole, 0], height, width)
+    masks[~whole] = np.where((bits == full).all(1), ALL, masks[~whole])
+    nonempty = np.ones(len(blocks), bool)
+    nonempty[~whole] = bits.any(1)
+    blocks, masks = blocks[nonempty], masks[nonempty]
     numbers = np.arange(len(blocks), dtype=np.int32)
-    return Blocks(
+    return BlockLists(
         height,
         width,
         _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device),
         _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device),
-        torch.from_numpy(shapes if len(shapes) else np.zeros((1, height), np.int64)).to(device),
+        torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device),
     )
 
 
 @lru_cache(maxsize=256)
-def pieces_of(pattern: Pattern, places: range, keys: int, height: int, width: int, most: int) -> tuple[range, ...]:
-    """The places of queries cut into stretches of whole tiles, each with at most `most` blocks or one tile."""
-    found, first, count = [], 0, 0
+def pieces_of(
+    pattern: Pattern, places: range, keys: int, height: int, width: int, max_blocks: int
+) -> tuple[range, ...]:
+    """Split the positions of queries into pieces of whole tiles, each with at most `max_blocks` blocks or one tile."""
+    pieces, first, count = [], 0, 0
     for begin in range(0, len(places), height):
-        possible, _ = _columns(pattern, places[begin : begin + height], keys)
-        here = len(_touched(possible, width))
-        if begin > first and count + here > most:
-            found.append(places[first:begin])
+        possible, _ = _key_spans(pattern, places[begin : begin + height], keys)
+        tile_blocks = len(_key_tiles(possible, width))
+        if begin > first and count + tile_blocks > max_blocks:
+            pieces.append(places[first:begin])
             first, count = begin, 0
-        count += here
-    return (*found, places[first:])
+        count += tile_blocks
+    return (*pieces, places[first:])
 
 
 def power(number: int) -> int:
-    """The next power of two, and at least what the tensor cores take: the size of a tile that holds so many."""
+    """Return the size of a tile for so many elements: the next power of two, and at least 16, for tensor cores."""
     return max(16, 1 << max(0, number - 1).bit_length())
 
 
-def _columns(pattern: Pattern, places: Sequence[int], keys: int) -> tuple[Spans, Spans]:
-    """(keys that some of the queries may look at, keys that certainly all may look at)"""
+def _key_spans(pattern: Pattern, places: Sequence[int], keys: int) -> tuple[Spans, Spans]:
+    """Return (the keys that some queries may attend to, the keys that certainly all may attend to)."""
     possible: Spans = ()
     certain: Spans = ((0, keys),) if keys else ()
     for first, last in runs(places):
@@ -118,31 +120,32 @@ def _columns(pattern: Pattern, places: Sequence[int], keys: int) -> tuple[Spans,
     return possible, certain
 
 
-def _touched(spans: Spans, width: int) -> set[int]:
-    """The tiles of keys in which the spans have a key."""
+def _key_tiles(spans: Spans, width: int) -> set[int]:
+    """Return the tiles of keys that the spans touch."""
     return {tile for lo, hi in spans for tile in range(lo // width, -(-hi // width))}
 
 
-def _touching(
+def _candidate_blocks(
     pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(int64 [n, 2]: tile of queries and tile of keys of every block where somebody might look; bool [n]: all may)"""
-    found: list[tuple[int, int]] = []
+    """Return every block in which a pair might be allowed, int64 [n, 2]: tile of queries and tile of keys; and whether
+    all its pairs certainly are, bool [n]."""
+    blocks: list[tuple[int, int]] = []
     whole: list[bool] = []
     for tile, first in enumerate(range(0, len(places), height)):
-        possible, certain = _columns(pattern, places[first : first + height], keys)
-        sure = {other for lo, hi in certain for other in range(-(-lo // width), hi // width)}
-        for other in sorted(_touched(possible, width)):
-            found.append((tile, other))
-            whole.append(other in sure)
-    return np.array(found, np.int64).reshape(-1, 2), np.array(whole, bool)
+        possible, certain = _key_spans(pattern, places[first : first + height], keys)
+        certain_tiles = {other for lo, hi in certain for other in range(-(-lo // width), hi // width)}
+        for other in sorted(_key_tiles(possible, width)):
+            blocks.append((tile, other))
+            whole.append(other in certain_tiles)
+    return np.array(blocks, np.int64).reshape(-1, 2), np.array(whole, bool)
 
 
-AT_ONCE = 1024
-"""masks that are asked for"""
+BLOCKS_AT_ONCE = 1024
+"""blocks whose masks are computed in one call"""
 
 
-def _bits(
+def _bit_masks(
     pattern: Pattern,
     places: Sequence[int],
     blocks: np.ndarray,
@@ -151,22 +154,22 @@ def _bits(
     width: int,
     device: torch.device,
 ) -> np.ndarray:
-    """int64 [n, height]: the masks of blocks [n, 2]"""
+    """Return the masks of blocks [n, 2], int64 [n, height]."""
     tiles = -(-len(places) // height)
     rows = torch.full((tiles * height,), -1, device=device)
     rows[: len(places)] = torch.tensor(places, device=device)
-    found = [np.zeros((0, height), np.int64)]
-    for first in range(0, len(blocks), AT_ONCE):
-        some = torch.from_numpy(blocks[first : first + AT_ONCE]).to(device)
-        i = rows.view(tiles, height)[some[:, 0], :, None]
-        j = some[:, 1, None, None] * width + torch.arange(width, device=device)
+    masks = [np.zeros((0, height), np.int64)]
+    for first in range(0, len(blocks), BLOCKS_AT_ONCE):
+        batch = torch.from_numpy(blocks[first : first + BLOCKS_AT_ONCE]).to(device)
+        i = rows.view(tiles, height)[batch[:, 0], :, None]
+        j = batch[:, 1, None, None] * width + torch.arange(width, device=device)
         allowed = pattern.allows(i.clamp(min=0), j.clamp(max=keys - 1), keys) & (i >= 0) & (j < keys)
-        found.append((allowed.long() << torch.arange(width, device=device)).sum(-1).cpu().numpy())
-    return np.concatenate(found)
+        masks.append((allowed.long() << torch.arange(width, device=device)).sum(-1).cpu().numpy())
+    return np.concatenate(masks)
 
 
-def _everything(queries: int, tiles: np.ndarray, height: int, width: int) -> np.ndarray:
-    """int64 [n, height]: the masks of blocks at `tiles` in which every query there is may look at every key"""
+def _full_masks(queries: int, tiles: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return the masks of blocks at `tiles` in which every existing query sees every key, int64 [n, height]."""
     rows = tiles[:, None] * height + np.arange(height)
     return np.where(rows < queries, np.array((1 << width) - 1, np.uint64).astype(np.int64), 0)
 
@@ -179,8 +182,8 @@ def _lists(
     sizes, whole = np.bincount(tiles, minlength=count), np.bincount(tiles[~masked], minlength=count)
     starts = np.concatenate([[0], np.cumsum(sizes)])
 
-    def put(numbers: np.ndarray) -> Tensor:
+    def to_device(numbers: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(numbers, np.int32)).to(device)
 
-    entries = (put(column[order]) for column in (others, masks, numbers, tiles))
-    return Lists(put(starts), put(starts[:-1] + whole), *entries)
+    entries = (to_device(column[order]) for column in (others, masks, numbers, tiles))
+    return Lists(to_device(starts), to_device(starts[:-1] + whole), *entries)

@@ -1,4 +1,4 @@
-"""What hard attention takes of the keys that it chose: their values, and the energies behind the log-probabilities."""
+"""The values and energies of the keys that hard attention chose; the energies give the log-probabilities."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.gpu import chosen_device as device
 from regard.core.kernels.gpu.blocks import power
 from regard.core.kernels.gpu.device import compile_ahead, launch
-from regard.core.kernels.hard import at
+from regard.core.kernels.hard import gather_keys
 from regard.runtime.device_guard import device_guard
 
-ROWS = 16
-"""queries that a program takes"""
+QUERIES_PER_PROGRAM = 16
 
 
 def take(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    """query [G, T, D], key [G, S, D], value [G, S, F], chosen int64 [G, T] → (context [G, T, F], energy float32
-    [G, T]), differentiable; 0 where nothing was chosen. What flows back to a key is summed up in float32, in whatever
-    order it comes, unless torch is to be deterministic."""
+    """Return (context [G, T, F], energy float32 [G, T]) of the chosen keys, differentiable; 0 where none was chosen.
+
+    query [G, T, D], key [G, S, D], value [G, S, F], chosen int64 [G, T]. Gradients of keys and values are summed by
+    float32 atomics, in no fixed order, unless torch's deterministic algorithms are enabled.
+    """
     if torch.are_deterministic_algorithms_enabled():
-        return at(value, chosen), (query.float() * at(key, chosen).float()).sum(-1) * scale
+        return gather_keys(value, chosen), (query.float() * gather_keys(key, chosen).float()).sum(-1) * scale
     with device_guard(query.device):
-        found: tuple[Tensor, Tensor] = _Taken.apply(query, key, value, chosen, scale)  # type: ignore[no-untyped-call]
-    return found
+        outputs: tuple[Tensor, Tensor] = _TakeChosen.apply(query, key, value, chosen, scale)  # type: ignore[no-untyped-call]
+    return outputs
 
 
 def prepare(query: Tensor, key: Tensor, value: Tensor, scale: float, trains_energy: bool) -> None:
-    """Compile the kernels of a combination that is new. What flows back is the gradient of the context, and with
-    `trains_energy` that of the energy too."""
+    """Compile the kernels of a new combination. With `trains_energy` the energy has a gradient, as the context has."""
     trains = torch.is_grad_enabled() and value.requires_grad
     widths = key.shape[-1], value.shape[-1]
 
@@ -40,13 +40,13 @@ def prepare(query: Tensor, key: Tensor, value: Tensor, scale: float, trains_ener
         chosen = torch.zeros(q.shape[:2], dtype=torch.int64, device=q.device)
         context, energy = _take(q, k, v, chosen, scale)
         if trains:
-            _give_back(q, k, v, chosen, context, energy if trains_energy else None, scale)
+            _backward(q, k, v, chosen, context, energy if trains_energy else None, scale)
 
     combination = ("chosen", query.dtype, value.dtype, *widths, trains, trains_energy)
     compile_ahead(combination, query.device, run)
 
 
-class _Taken(torch.autograd.Function):
+class _TakeChosen(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float
@@ -59,15 +59,15 @@ class _Taken(torch.autograd.Function):
         return context, energy
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor | None, slopes: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad_context: Tensor | None, grad_energy: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         refuse_second_order()
         query, key, value, chosen = ctx.saved_tensors
         if not any(ctx.needs_input_grad[:2]):
-            slopes = None
+            grad_energy = None
         if not ctx.needs_input_grad[2]:
-            gradient = None
-        found = _give_back(query, key, value, chosen, gradient, slopes, ctx.scale)
-        pairs = zip(found, (query, key, value), strict=True)
+            grad_context = None
+        grads = _backward(query, key, value, chosen, grad_context, grad_energy, ctx.scale)
+        pairs = zip(grads, (query, key, value), strict=True)
         return *(None if x is None else x.to(states.dtype) for x, states in pairs), None, None
 
 
@@ -82,31 +82,32 @@ def _take(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: floa
     return context, energy
 
 
-def _give_back(
+def _backward(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     chosen: Tensor,
-    gradient: Tensor | None,
-    slopes: Tensor | None,
+    grad_context: Tensor | None,
+    grad_energy: Tensor | None,
     scale: float,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """∂context [G, T, F], ∂energy [G, T] → (∂query, ∂key, ∂value); None for what nothing flows back to"""
-    by_query = torch.empty_like(query) if slopes is not None else None
-    by_key = torch.zeros_like(key, dtype=torch.float32) if slopes is not None else None
-    by_value = torch.zeros_like(value, dtype=torch.float32) if gradient is not None else None
+    """Return (∂query, ∂key, ∂value) from ∂context [G, T, F] and ∂energy [G, T]; None for what has no gradient."""
+    grad_query = torch.empty_like(query) if grad_energy is not None else None
+    grad_key = torch.zeros_like(key, dtype=torch.float32) if grad_energy is not None else None
+    grad_value = torch.zeros_like(value, dtype=torch.float32) if grad_context is not None else None
     if chosen.numel():
-        given = (chosen if x is None else x.contiguous() for x in (gradient, slopes))
-        into = (chosen if x is None else x for x in (by_query, by_key, by_value))  # anything, where it is not asked
+        output_grads = (chosen if x is None else x.contiguous() for x in (grad_context, grad_energy))
+        results = (chosen if x is None else x for x in (grad_query, grad_key, grad_value))  # placeholders for None
         launch(
-            device.give_back, _grid(chosen), query, key, chosen, *given, *into, *_sizes(chosen, key, value), scale,
-            ENERGY=slopes is not None, CONTEXT=gradient is not None, **_options(key, value),
+            device.backward, _grid(chosen), query, key, chosen, *output_grads, *results,
+            *_sizes(chosen, key, value), scale,
+            ENERGY=grad_energy is not None, CONTEXT=grad_context is not None, **_options(key, value),
         )  # fmt: skip
-    return by_query, by_key, by_value
+    return grad_query, grad_key, grad_value
 
 
 def _grid(chosen: Tensor) -> tuple[int]:
-    return (-(-chosen.numel() // ROWS),)
+    return (-(-chosen.numel() // QUERIES_PER_PROGRAM),)
 
 
 def _sizes(chosen: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
@@ -114,4 +115,4 @@ def _sizes(chosen: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
 
 
 def _options(key: Tensor, value: Tensor) -> dict[str, int]:
-    return {"ROWS": ROWS, "FEATURES": power(key.shape[-1]), "VALUES": power(value.shape[-1])}
+    return {"ROWS": QUERIES_PER_PROGRAM, "FEATURES": power(key.shape[-1]), "VALUES": power(value.shape[-1])}

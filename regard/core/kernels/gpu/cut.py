@@ -1,4 +1,4 @@
-"""Tiles that were cut into several jobs: their parts, put together."""
+"""Tiles that were split into several jobs: merging their parts."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from regard.core.kernels.gpu import parts_device as device
 from regard.core.kernels.gpu.blocks import power
 from regard.core.kernels.gpu.device import launch
 
-ROWS = 4
-"""states that a program takes: few, because few tiles are cut"""
-PIECES = 16
-"""parts that it reads at a time"""
+STATES_PER_PROGRAM = 4
+"""few, because few tiles are split"""
+PARTS_AT_ONCE = 16
+"""parts that a program reads at a time"""
 
 
 @dataclass(frozen=True)
-class Cut:
-    """n tiles of `size` states. All tensors are int32 [n]."""
+class SplitTiles:
+    """n split tiles of `size` states. All tensors are int32 [n]."""
 
     size: int
     tiles: Tensor
     firsts: Tensor
-    """their first part"""
+    """the first part of each tile"""
     lasts: Tensor
-    """behind their last"""
+    """the end of its parts (exclusive)"""
 
     def add(self, parts: Tensor, result: Tensor) -> None:
-        """The parts [G, parts, size, D], summed up into the result [G, N, D]."""
+        """Sum the parts [G, parts, size, D] into the result [G, N, D]."""
         launch(
             device.add, self._grid(result), parts, result, *self._lists, parts.shape[1], *result.shape[1:],
             **self._options(result.shape[-1]),
         )  # fmt: skip
 
-    def mix(self, parts: Tensor, sums: Tensor, context: Tensor, lse: Tensor) -> None:
-        """Softmaxes over some keys each, [G, parts, size, F] and [G, parts, size], into one, [G, T, F] and [G, T]."""
+    def mix(self, parts: Tensor, lses: Tensor, context: Tensor, lse: Tensor) -> None:
+        """Merge softmaxes over some keys each, [G, parts, size, F] and [G, parts, size], into [G, T, F] and [G, T]."""
         launch(
-            device.mix, self._grid(context), parts, sums, context, lse, *self._lists, parts.shape[1],
+            device.mix, self._grid(context), parts, lses, context, lse, *self._lists, parts.shape[1],
             *context.shape[1:], **self._options(context.shape[-1]),
         )  # fmt: skip
 
     def choose(self, part_best: Tensor, part_chosen: Tensor, best: Tensor, chosen: Tensor) -> None:
-        """The best of the parts' choices, [G, parts, size], into [G, T]."""
+        """Write the best of the parts' choices, [G, parts, size], into [G, T]."""
         launch(
             device.choose, self._grid(best), part_best, part_chosen, best, chosen, *self._lists, part_best.shape[1],
-            best.shape[1], SIZE=self.size, ROWS=ROWS, PIECES=PIECES,
+            best.shape[1], SIZE=self.size, ROWS=STATES_PER_PROGRAM, PIECES=PARTS_AT_ONCE,
         )  # fmt: skip
 
     def _grid(self, result: Tensor) -> tuple[int, int, int]:
-        return len(self.tiles), len(result), self.size // ROWS
+        return len(self.tiles), len(result), self.size // STATES_PER_PROGRAM
 
     @property
     def _lists(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.tiles, self.firsts, self.lasts
 
     def _options(self, features: int) -> dict[str, int]:
-        return {"SIZE": self.size, "ROWS": ROWS, "PIECES": PIECES, "FEATURES": power(features)}
+        return {"SIZE": self.size, "ROWS": STATES_PER_PROGRAM, "PIECES": PARTS_AT_ONCE, "FEATURES": power(features)}

@@ -1,4 +1,4 @@
-"""δ_t = Σ_d ∂c_td c_td − ∂lse_t, which every gradient of a softmax needs, in one pass over both."""
+"""δ_t = Σ_d ∂c_td c_td − ∂lse_t, which every gradient of a softmax needs, in one pass over ∂c and c."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from torch import Tensor
 
 from regard.core.kernels.gpu.device import launch
 
-ROWS = 32
-"""that a program takes"""
+QUERIES_PER_PROGRAM = 32
 
 
 def delta_of(gradient: Tensor, context: Tensor, lse_gradient: Tensor) -> Tensor:
-    """∂c, c [G, T, F], ∂lse [G, T] → float32 [G, T]"""
+    """Return δ, float32 [G, T], from ∂c and c [G, T, F] and ∂lse [G, T]."""
     rows, queries, features = context.shape
     result = lse_gradient.new_empty(rows, queries, dtype=torch.float32)
     if result.numel():
-        grid = (-(-rows * queries // ROWS),)
+        grid = (-(-rows * queries // QUERIES_PER_PROGRAM),)
         launch(
             _delta, grid, gradient.contiguous(), context, lse_gradient.contiguous(), result, rows * queries,
-            features, ROWS=ROWS, FEATURES=64,
+            features, ROWS=QUERIES_PER_PROGRAM, FEATURES=64,
         )  # fmt: skip
     return result
 
 
-@triton.jit(do_not_specialize=["size"])  # it is compiled once for all lengths
+@triton.jit(do_not_specialize=["size"])  # compiled once for all lengths
 def _delta(gradient, context, lse_gradient, result, size, features, ROWS: tl.constexpr, FEATURES: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     total = -tl.load(lse_gradient + rows, rows < size, 0.0).to(tl.float32)
     for first in range(0, features, FEATURES):
         d = first + tl.arange(0, FEATURES)
-        there = (rows < size)[:, None] & (d < features)[None, :]
-        at = rows[:, None].to(tl.int64) * features + d[None, :]
-        g, c = tl.load(gradient + at, there, 0.0), tl.load(context + at, there, 0.0)
+        in_bounds = (rows < size)[:, None] & (d < features)[None, :]
+        offsets = rows[:, None].to(tl.int64) * features + d[None, :]
+        g, c = tl.load(gradient + offsets, in_bounds, 0.0), tl.load(context + offsets, in_bounds, 0.0)
         total += tl.sum(g.to(tl.float32) * c.to(tl.float32), 1)
     tl.store(result + rows, total, rows < size)

@@ -1,14 +1,16 @@
-"""Attention by products along lists of blocks, on the device: softmax(scale · q kᵀ) value, and its gradients.
+"""Dot-product attention along lists of blocks, on the device: softmax(scale · q kᵀ) value, and its gradients.
 
-G rows of the batch, T queries, S keys, D features of keys, F of values. A *job* is a stretch of the list of one tile
-(jobs.py). Most tiles are one job, which writes its result. The list of a tile that meets far more than others, as one
-of global positions, is several jobs, so that it does not hold up the rest: they write parts, put together afterwards.
+G rows of the batch, T queries, S keys, D features of keys, F features of values. A *job* is a range of entries in the
+list of one tile (jobs.py). Most tiles are one job, which writes the final result. A tile with far more blocks than
+others, such as one of global positions, is split into several jobs, so that the others need not wait for it: these
+write partial results, which are merged afterwards.
 
-In each job blocks without a mask come first, then those that have one; each kind has a loop of its own. With ONE_LOOP a
-single loop takes both: half the code to compile, for what spends little of its time on masks. Energies are in units of
-log 2, for exp2.
+In each job the blocks without a mask come first, then those with one, and each kind has its own loop. With ONE_LOOP one
+loop takes both: that is half the code to compile, for kernels that spend little of their time on masks. Energies are in
+units of log 2, for exp2.
 
-With NOISE there is Gumbel noise on the energies, of positions `places` and `key_places`, `share` of it.
+With NOISE, `noise_scale` times the Gumbel noise of positions `query_positions` and `key_positions` is added to the
+energies.
 
     p = 2^(e − lse),   ∂e = p (∂c valueᵀ − δ),   ∂q = scale ∂e k,   ∂k = scale ∂eᵀ q,   ∂value = pᵀ ∂c
 """
@@ -21,31 +23,33 @@ import triton.language as tl
 from regard.core.kernels.gpu.noise_device import gumbel
 
 LENGTHS = ["queries", "heavy_queries", "keys", "parts"]
-"""what changes from call to call: kernels are compiled once for all of them"""
+"""arguments that change from call to call: kernels are compiled once for all their values"""
 
 
 @triton.jit
-def _rows_of(base, places, size, width, FEATURES: tl.constexpr, EVEN: tl.constexpr):
-    """[N, FEATURES] of states [size, width], 0 beyond; EVEN: nothing lies beyond but features."""
+def _load_rows(base, indices, size, width, FEATURES: tl.constexpr, EVEN: tl.constexpr):
+    """Load [N, FEATURES] of states [size, width], 0 out of bounds; with EVEN all indices are in bounds."""
     d = tl.arange(0, FEATURES)
-    at = base + places[:, None].to(tl.int64) * width + d[None, :]
+    pointers = base + indices[:, None].to(tl.int64) * width + d[None, :]
     if EVEN:
-        return tl.load(at, (d < width)[None, :], 0.0)
+        return tl.load(pointers, (d < width)[None, :], 0.0)
     else:
-        return tl.load(at, (places < size)[:, None] & (d < width)[None, :], 0.0)
+        return tl.load(pointers, (indices < size)[:, None] & (d < width)[None, :], 0.0)
 
 
 @triton.jit
-def _put(base, found, places, size, width, FEATURES: tl.constexpr):
+def _store_rows(base, states, indices, size, width, FEATURES: tl.constexpr):
+    """Store [N, FEATURES] into states [size, width], except what is out of bounds."""
     d = tl.arange(0, FEATURES)
-    at = base + places[:, None].to(tl.int64) * width + d[None, :]
-    tl.store(at, found.to(base.dtype.element_ty), (places < size)[:, None] & (d < width)[None, :])
+    pointers = base + indices[:, None].to(tl.int64) * width + d[None, :]
+    tl.store(pointers, states.to(base.dtype.element_ty), (indices < size)[:, None] & (d < width)[None, :])
 
 
 @triton.jit
-def _shown(table, mask, INTERVALS: tl.constexpr, ACROSS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
-    """The block's mask, bool [HEIGHT, WIDTH]; ACROSS: [WIDTH, HEIGHT]. INTERVALS: each query sees a stretch. A negative
-    number is the mask of a block all of whose pairs may look."""
+def _block_mask(table, mask, INTERVALS: tl.constexpr, ACROSS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
+    """Return the block's mask, bool [HEIGHT, WIDTH], or with ACROSS [WIDTH, HEIGHT]; True: the query may see the key.
+
+    With INTERVALS, the table has an interval of keys for each query. A negative `mask` hides nothing."""
     i, j = tl.arange(0, HEIGHT), tl.arange(0, WIDTH)
     everything = mask < 0
     mask = tl.maximum(mask, 0)
@@ -66,231 +70,235 @@ def _shown(table, mask, INTERVALS: tl.constexpr, ACROSS: tl.constexpr, HEIGHT: t
 
 
 @triton.jit
-def _seen(
+def _masked(
     energies, entry, masks, table, visible, columns, keys,
     VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """energies [HEIGHT, WIDTH], −inf where the block's mask or padding hides a key."""
+    """Return energies [HEIGHT, WIDTH] with −inf where the block's mask or padding hides a key."""
     if MASKED:
-        shown = _shown(table, tl.load(masks + entry), INTERVALS, False, HEIGHT, WIDTH)
-        energies = tl.where(shown, energies, -float("inf"))
+        mask = _block_mask(table, tl.load(masks + entry), INTERVALS, False, HEIGHT, WIDTH)
+        energies = tl.where(mask, energies, -float("inf"))
     if VISIBLE:
-        there = tl.load(visible + columns, columns < keys, 0) != 0
-        energies = tl.where(there[None, :], energies, -float("inf"))
+        visible_keys = tl.load(visible + columns, columns < keys, 0) != 0
+        energies = tl.where(visible_keys[None, :], energies, -float("inf"))
     return energies
 
 
 @triton.jit
-def _noise_of(states, places, row, rows, queries, NOISE: tl.constexpr):
-    """(state of the row, positions of the queries), if there is noise."""
+def _noise_inputs(states, positions, row, rows, queries, NOISE: tl.constexpr):
+    """Return (noise state of the row, positions of the queries or keys); placeholders without NOISE."""
     if NOISE:
-        return tl.load(states + row), tl.load(places + rows, rows < queries, 0)
+        return tl.load(states + row), tl.load(positions + rows, rows < queries, 0)
     else:
         return 0, rows
 
 
 @triton.jit
-def _forward_stretch(
-    q, key, value, visible, others, masks, table, highest, total, mixed, begin, end, keys, features, values, scale,
-    state, at, key_places, share, NOISE: tl.constexpr,
+def _forward_entries(
+    q, key, value, visible, others, masks, table, highest, total, context_sum, begin, end,
+    keys, features, values, scale, state, query_positions, key_positions, noise_scale, NOISE: tl.constexpr,
     VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """An online softmax over entries begin … end − 1 of the list."""
+    """Update an online softmax with entries begin … end − 1 of the list."""
     for entry in range(begin, end):
         columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
-        k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
+        k = _load_rows(key, columns, keys, features, FEATURES, not MASKED)
         energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
         if NOISE:
-            energies += gumbel(state, at, tl.load(key_places + columns, columns < keys, 0), False) * share
-        energies = _seen(
+            j = tl.load(key_positions + columns, columns < keys, 0)
+            energies += gumbel(state, query_positions, j, False) * noise_scale
+        energies = _masked(
             energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
         )
         higher = tl.maximum(highest, tl.max(energies, 1))
         finite = tl.where(higher == -float("inf"), 0.0, higher) if MASKED or VISIBLE else higher
         weights = tl.exp2(energies - finite[:, None])
-        fade = tl.exp2(highest - finite)
-        total = total * fade + tl.sum(weights, 1)
-        v = _rows_of(value, columns, keys, values, VALUES, not MASKED)
-        mixed = tl.dot(weights.to(v.dtype), v, mixed * fade[:, None], input_precision=PRECISION)
+        rescale = tl.exp2(highest - finite)
+        total = total * rescale + tl.sum(weights, 1)
+        v = _load_rows(value, columns, keys, values, VALUES, not MASKED)
+        context_sum = tl.dot(weights.to(v.dtype), v, context_sum * rescale[:, None], input_precision=PRECISION)
         highest = higher
-    return highest, total, mixed
+    return highest, total, context_sum
 
 
 @triton.jit(do_not_specialize=LENGTHS)
 def forward(
     query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale, states, places, key_places, share,
+    queries, keys, features, values, parts, scale, states, query_positions, key_positions, noise_scale,
     NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """context [G, T, F] and lse [G, T]; of a job that is a part, [G, parts, HEIGHT, F] and [G, parts, HEIGHT]."""
+    """Compute context [G, T, F] and lse [G, T]; for partial jobs, [G, parts, HEIGHT, F] and [G, parts, HEIGHT]."""
     job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     slot, inside = tl.load(slots + job), tl.arange(0, HEIGHT)
     rows = tl.load(tiles + job) * HEIGHT + inside
-    q = _rows_of(query + row * queries * features, rows, queries, features, FEATURES, False)
+    q = _load_rows(query + row * queries * features, rows, queries, features, FEATURES, False)
     key += row * keys * features
     value += row * keys * values
     if VISIBLE:
         visible += tl.load(visible_rows + row) * keys
-    state, at = _noise_of(states, places, row, rows, queries, NOISE)
+    state, row_positions = _noise_inputs(states, query_positions, row, rows, queries, NOISE)
     highest = tl.full((HEIGHT,), -float("inf"), tl.float32)
     total = tl.zeros((HEIGHT,), tl.float32)
-    mixed = tl.zeros((HEIGHT, VALUES), tl.float32)
+    context_sum = tl.zeros((HEIGHT, VALUES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     if not ONE_LOOP:
-        highest, total, mixed = _forward_stretch(
-            q, key, value, visible, others, masks, table, highest, total, mixed, begin, middle, keys, features, values,
-            scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
-            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        highest, total, context_sum = _forward_entries(
+            q, key, value, visible, others, masks, table, highest, total, context_sum, begin, middle,
+            keys, features, values, scale, state, row_positions, key_positions, noise_scale,
+            NOISE, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
         begin = middle
-    highest, total, mixed = _forward_stretch(
-        q, key, value, visible, others, masks, table, highest, total, mixed, begin, end, keys, features, values,
-        scale, state, at, key_places, share, NOISE, VISIBLE, True, INTERVALS,
-        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    highest, total, context_sum = _forward_entries(
+        q, key, value, visible, others, masks, table, highest, total, context_sum, begin, end,
+        keys, features, values, scale, state, row_positions, key_positions, noise_scale,
+        NOISE, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     empty = total == 0
-    mixed = mixed / tl.where(empty, 1.0, total)[:, None]
-    sums = tl.where(empty, -float("inf"), highest + tl.log2(tl.where(empty, 1.0, total)))
+    context_sum = context_sum / tl.where(empty, 1.0, total)[:, None]
+    row_lse = tl.where(empty, -float("inf"), highest + tl.log2(tl.where(empty, 1.0, total)))
     if slot < 0:
-        _put(context + row * queries * values, mixed, rows, queries, values, VALUES)
-        tl.store(lse + row * queries + rows, sums, rows < queries)
+        _store_rows(context + row * queries * values, context_sum, rows, queries, values, VALUES)
+        tl.store(lse + row * queries + rows, row_lse, rows < queries)
     else:
-        _put(part_context + (row * parts + slot) * HEIGHT * values, mixed, inside, HEIGHT, values, VALUES)
-        tl.store(part_lse + (row * parts + slot) * HEIGHT + inside, sums)
+        _store_rows(part_context + (row * parts + slot) * HEIGHT * values, context_sum, inside, HEIGHT, values, VALUES)
+        tl.store(part_lse + (row * parts + slot) * HEIGHT + inside, row_lse)
 
 
 @triton.jit
-def _query_stretch(
-    q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, end, keys, features, values, scale,
-    state, at, key_places, share, NOISE: tl.constexpr,
+def _query_gradient_entries(
+    q, g, row_lse, row_delta, key, value, visible, others, masks, table, grad_query, begin, end,
+    keys, features, values, scale, state, query_positions, key_positions, noise_scale, NOISE: tl.constexpr,
     VISIBLE: tl.constexpr, MASKED: tl.constexpr, INTERVALS: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     for entry in range(begin, end):
         columns = tl.load(others + entry) * WIDTH + tl.arange(0, WIDTH)
-        k = _rows_of(key, columns, keys, features, FEATURES, not MASKED)
-        v = _rows_of(value, columns, keys, values, VALUES, not MASKED)
+        k = _load_rows(key, columns, keys, features, FEATURES, not MASKED)
+        v = _load_rows(value, columns, keys, values, VALUES, not MASKED)
         energies = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
         if NOISE:
-            energies += gumbel(state, at, tl.load(key_places + columns, columns < keys, 0), False) * share
-        energies = _seen(
+            j = tl.load(key_positions + columns, columns < keys, 0)
+            energies += gumbel(state, query_positions, j, False) * noise_scale
+        energies = _masked(
             energies, entry, masks, table, visible, columns, keys, VISIBLE, MASKED, INTERVALS, HEIGHT, WIDTH
         )
-        weights = tl.exp2(energies - sums[:, None])
-        slopes = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - weighed[:, None])
-        found = tl.dot(slopes.to(k.dtype), k, found, input_precision=PRECISION)
-    return found
+        weights = tl.exp2(energies - row_lse[:, None])
+        energy_grad = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - row_delta[:, None])
+        grad_query = tl.dot(energy_grad.to(k.dtype), k, grad_query, input_precision=PRECISION)
+    return grad_query
 
 
 @triton.jit(do_not_specialize=LENGTHS)
 def query_gradient(
     query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
     tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale, back, states, places, key_places, share,
+    queries, keys, features, values, parts, scale, gradient_scale, states, query_positions, key_positions, noise_scale,
     NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """∂q [G, T, D]; of a job that is a part, float32 [G, parts, HEIGHT, D]. `back` is the scale of ∂e k."""
+    """Compute ∂q [G, T, D]; for partial jobs, float32 [G, parts, HEIGHT, D]. ∂q = gradient_scale · ∂e k."""
     job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     slot, inside = tl.load(slots + job), tl.arange(0, HEIGHT)
     rows = tl.load(tiles + job) * HEIGHT + inside
-    q = _rows_of(query + row * queries * features, rows, queries, features, FEATURES, False)
-    g = _rows_of(gradient + row * queries * values, rows, queries, values, VALUES, False)
-    sums = tl.load(lse + row * queries + rows, rows < queries, float("inf"))
-    weighed = tl.load(delta + row * queries + rows, rows < queries, 0.0)
+    q = _load_rows(query + row * queries * features, rows, queries, features, FEATURES, False)
+    g = _load_rows(gradient + row * queries * values, rows, queries, values, VALUES, False)
+    row_lse = tl.load(lse + row * queries + rows, rows < queries, float("inf"))
+    row_delta = tl.load(delta + row * queries + rows, rows < queries, 0.0)
     key += row * keys * features
     value += row * keys * values
     if VISIBLE:
         visible += tl.load(visible_rows + row) * keys
-    state, at = _noise_of(states, places, row, rows, queries, NOISE)
-    found = tl.zeros((HEIGHT, FEATURES), tl.float32)
+    state, row_positions = _noise_inputs(states, query_positions, row, rows, queries, NOISE)
+    grad_query = tl.zeros((HEIGHT, FEATURES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     if not ONE_LOOP:
-        found = _query_stretch(
-            q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, middle, keys, features,
-            values, scale, state, at, key_places, share, NOISE, VISIBLE, False, INTERVALS,
-            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        grad_query = _query_gradient_entries(
+            q, g, row_lse, row_delta, key, value, visible, others, masks, table, grad_query, begin, middle,
+            keys, features, values, scale, state, row_positions, key_positions, noise_scale,
+            NOISE, VISIBLE, False, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
         begin = middle
-    found = _query_stretch(
-        q, g, sums, weighed, key, value, visible, others, masks, table, found, begin, end, keys, features, values,
-        scale, state, at, key_places, share, NOISE, VISIBLE, True, INTERVALS,
-        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    grad_query = _query_gradient_entries(
+        q, g, row_lse, row_delta, key, value, visible, others, masks, table, grad_query, begin, end,
+        keys, features, values, scale, state, row_positions, key_positions, noise_scale,
+        NOISE, VISIBLE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     if slot < 0:
-        _put(result + row * queries * features, found * back, rows, queries, features, FEATURES)
+        _store_rows(result + row * queries * features, grad_query * gradient_scale, rows, queries, features, FEATURES)
     else:
-        into = part_result + (row * parts + slot) * HEIGHT * features
-        _put(into, found * back, inside, HEIGHT, features, FEATURES)
+        target = part_result + (row * parts + slot) * HEIGHT * features
+        _store_rows(target, grad_query * gradient_scale, inside, HEIGHT, features, FEATURES)
 
 
 @triton.jit
-def _key_stretch(
-    k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, end,
-    queries, features, values, scale, state, places, j, share, NOISE: tl.constexpr,
+def _key_gradient_entries(
+    k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, end,
+    queries, features, values, scale, state, query_positions, j, noise_scale, NOISE: tl.constexpr,
     MASKED: tl.constexpr, INTERVALS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Everything is transposed here: [WIDTH, HEIGHT], keys down, queries across."""
+    """Add entries begin … end − 1 of the list to ∂k and ∂value.
+
+    All blocks are transposed here, [WIDTH, HEIGHT]: rows are keys, columns are queries."""
     for entry in range(begin, end):
         rows = tl.load(others + entry) * HEIGHT + tl.arange(0, HEIGHT)
-        q = _rows_of(query, rows, queries, features, FEATURES, False)
-        g = _rows_of(gradient, rows, queries, values, VALUES, False)
-        sums = tl.load(lse + rows, rows < queries, float("inf"))
-        weighed = tl.load(delta + rows, rows < queries, 0.0)
+        q = _load_rows(query, rows, queries, features, FEATURES, False)
+        g = _load_rows(gradient, rows, queries, values, VALUES, False)
+        row_lse = tl.load(lse + rows, rows < queries, float("inf"))
+        row_delta = tl.load(delta + rows, rows < queries, 0.0)
         energies = tl.dot(k, tl.trans(q), input_precision=PRECISION) * scale
         if NOISE:
-            energies += gumbel(state, tl.load(places + rows, rows < queries, 0), j, True) * share
+            energies += gumbel(state, tl.load(query_positions + rows, rows < queries, 0), j, True) * noise_scale
         if MASKED:
-            shown = _shown(table, tl.load(masks + entry), INTERVALS, True, HEIGHT, WIDTH)
-            energies = tl.where(shown, energies, -float("inf"))
-        weights = tl.where(there[:, None], tl.exp2(energies - sums[None, :]), 0.0)
-        by_value = tl.dot(weights.to(g.dtype), g, by_value, input_precision=PRECISION)
-        slopes = weights * (tl.dot(v, tl.trans(g), input_precision=PRECISION) - weighed[None, :])
-        by_key = tl.dot(slopes.to(q.dtype), q, by_key, input_precision=PRECISION)
-    return by_key, by_value
+            mask = _block_mask(table, tl.load(masks + entry), INTERVALS, True, HEIGHT, WIDTH)
+            energies = tl.where(mask, energies, -float("inf"))
+        weights = tl.where(is_visible[:, None], tl.exp2(energies - row_lse[None, :]), 0.0)
+        grad_value = tl.dot(weights.to(g.dtype), g, grad_value, input_precision=PRECISION)
+        energy_grad = weights * (tl.dot(v, tl.trans(g), input_precision=PRECISION) - row_delta[None, :])
+        grad_key = tl.dot(energy_grad.to(q.dtype), q, grad_key, input_precision=PRECISION)
+    return grad_key, grad_value
 
 
-@triton.jit(do_not_specialize=LENGTHS[1:])  # where queries come in 16s, it masks less
+@triton.jit(do_not_specialize=LENGTHS[1:])  # specialized on `queries`: it masks less where they are a multiple of 16
 def key_gradient(
     query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
     tiles, begins, middles, ends, slots, leads, others, masks, table,
     heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_others, heavy_masks,
-    heavy_table, heavy_places, queries, heavy_queries, keys, features, values, parts, scale, back,
-    states, places, key_places, share, NOISE: tl.constexpr, VISIBLE: tl.constexpr, HEAVY: tl.constexpr,
-    INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+    heavy_table, heavy_positions, queries, heavy_queries, keys, features, values, parts, scale, gradient_scale,
+    states, query_positions, key_positions, noise_scale,
+    NOISE: tl.constexpr, VISIBLE: tl.constexpr, HEAVY: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """∂k [G, S, D] and ∂value [G, S, F]; of a job that is a part, float32 [G, parts, WIDTH, …]. With HEAVY there are
-    queries that stand apart (dot.py); the first job of a tile has them too."""
+    """Compute ∂k [G, S, D] and ∂value [G, S, F]; for partial jobs, float32 [G, parts, WIDTH, …]. With HEAVY there
+    are heavy queries (query_groups.py): the first job of each tile of keys adds them."""
     job, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     slot, tile, inside = tl.load(slots + job), tl.load(tiles + job), tl.arange(0, WIDTH)
     columns = tile * WIDTH + inside
-    k = _rows_of(key + row * keys * features, columns, keys, features, FEATURES, False)
-    v = _rows_of(value + row * keys * values, columns, keys, values, VALUES, False)
-    there = columns < keys
+    k = _load_rows(key + row * keys * features, columns, keys, features, FEATURES, False)
+    v = _load_rows(value + row * keys * values, columns, keys, values, VALUES, False)
+    is_visible = columns < keys
     if VISIBLE:
-        there = there & (tl.load(visible + tl.load(visible_rows + row) * keys + columns, there, 0) != 0)
-    state, j = _noise_of(states, key_places, row, columns, keys, NOISE)
+        is_visible = is_visible & (tl.load(visible + tl.load(visible_rows + row) * keys + columns, is_visible, 0) != 0)
+    state, j = _noise_inputs(states, key_positions, row, columns, keys, NOISE)
     query += row * queries * features
     gradient += row * queries * values
     lse, delta = lse + row * queries, delta + row * queries
-    by_key = tl.zeros((WIDTH, FEATURES), tl.float32)
-    by_value = tl.zeros((WIDTH, VALUES), tl.float32)
+    grad_key = tl.zeros((WIDTH, FEATURES), tl.float32)
+    grad_value = tl.zeros((WIDTH, VALUES), tl.float32)
     begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
     if not ONE_LOOP:
-        by_key, by_value = _key_stretch(
-            k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, middle,
-            queries, features, values, scale, state, places, j, share, NOISE, False, INTERVALS,
+        grad_key, grad_value = _key_gradient_entries(
+            k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, middle,
+            queries, features, values, scale, state, query_positions, j, noise_scale, NOISE, False, INTERVALS,
             HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
         begin = middle
-    by_key, by_value = _key_stretch(
-        k, v, there, query, gradient, lse, delta, others, masks, table, by_key, by_value, begin, end,
-        queries, features, values, scale, state, places, j, share, NOISE, True, INTERVALS,
+    grad_key, grad_value = _key_gradient_entries(
+        k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, end,
+        queries, features, values, scale, state, query_positions, j, noise_scale, NOISE, True, INTERVALS,
         HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     if HEAVY:
@@ -300,15 +308,16 @@ def key_gradient(
         begin = tl.load(heavy_starts + tile)
         lead = tl.load(leads + job) != 0
         end = tl.where(lead, tl.load(heavy_starts + tile + 1), begin)
-        by_key, by_value = _key_stretch(  # they are few: one loop takes those with and without a mask
-            k, v, there, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks, heavy_table,
-            by_key, by_value, begin, end, heavy_queries, features, values, scale,
-            state, heavy_places, j, share, NOISE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        # Heavy queries are few: one loop takes blocks with and without a mask.
+        grad_key, grad_value = _key_gradient_entries(
+            k, v, is_visible, heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_others, heavy_masks,
+            heavy_table, grad_key, grad_value, begin, end, heavy_queries, features, values, scale,
+            state, heavy_positions, j, noise_scale, NOISE, True, INTERVALS, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
         )  # fmt: skip
     if slot < 0:
-        _put(result + row * keys * features, by_key * back, columns, keys, features, FEATURES)
-        _put(value_result + row * keys * values, by_value, columns, keys, values, VALUES)
+        _store_rows(result + row * keys * features, grad_key * gradient_scale, columns, keys, features, FEATURES)
+        _store_rows(value_result + row * keys * values, grad_value, columns, keys, values, VALUES)
     else:
-        place = (row * parts + slot) * WIDTH
-        _put(part_result + place * features, by_key * back, inside, WIDTH, features, FEATURES)
-        _put(part_value + place * values, by_value, inside, WIDTH, values, VALUES)
+        offset = (row * parts + slot) * WIDTH
+        _store_rows(part_result + offset * features, grad_key * gradient_scale, inside, WIDTH, features, FEATURES)
+        _store_rows(part_value + offset * values, grad_value, inside, WIDTH, values, VALUES)

@@ -1,4 +1,4 @@
-"""What a GPU computes by kernels of our own, and when."""
+"""The kernels that use our own Triton code, and which requests they can compute."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import torch
 
 from regard.core.kernels.cpu.tile_kernels import regroups, unsuited
-from regard.core.kernels.flat import Flat, fold
+from regard.core.kernels.flat import FlatRows, fold
 from regard.core.kernels.gpu.arrangement import arrangements_of, merged
 from regard.core.kernels.gpu.device import shared_memory, start_triton
 from regard.core.kernels.gpu.tile_size import stages
-from regard.core.kernels.hard import answer
+from regard.core.kernels.hard import hard_result
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.sdpa import sdpa
 from regard.core.normalizers import Hard, Softmax
@@ -23,13 +23,13 @@ from regard.core.result import Result
 from regard.core.scores import AdditiveTerms, Bilinear
 from regard.runtime.matmul_precision import exact_products
 
-NARROW = (torch.float32, torch.bfloat16, torch.float16)
-MOST_ROWS = 65535
-"""as many programs as a grid can have beside each other in its second and third direction"""
+SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+MAX_ROWS = 65535
+"""the most programs that CUDA allows in the second and third dimension of a grid"""
 
 
 class FusedAdditive:
-    """gpu/additive.py"""
+    """Additive attention along blocks (gpu/additive.py)."""
 
     name = "fused additive"
 
@@ -39,34 +39,36 @@ class FusedAdditive:
             return reason
         if not isinstance(request.terms, AdditiveTerms):
             return f"{request.score.title} is not additive"
-        longest = max(request.queries, request.keys) * (3 if regroups(request) else 1)  # with what fills up classes
+        longest = max(request.queries, request.keys) * (3 if regroups(request) else 1)  # with the padding of classes
         return "its places have 32 bits" if longest * request.terms.query.shape[-1] >= 1 << 31 else None
 
     def run(self, request: Request) -> Result:
-        from regard.core.kernels.gpu.additive import Settings, attend
+        from regard.core.kernels.gpu.additive import AdditiveSettings, attend
 
         start_triton(request.query.device)
         terms, leading, pattern = request.terms, request.leading, request.pattern
         assert isinstance(terms, AdditiveTerms) and isinstance(request.normalizer, Softmax)
         assert isinstance(pattern, Pattern)
-        allowed = None if request.allowed is None else Flat.fold(request.allowed, leading, 2)
+        allowed = None if request.allowed is None else FlatRows.fold(request.allowed, leading, 2)
         precision = "pairs" if rounds_float32(request) else "tf32x3"
         vector, temperature = terms.vector, request.normalizer.temperature
         vector = fold((vector if temperature == 1 else vector / temperature)[..., None, :], leading)[:, 0]
         query, key, value = (fold(x, leading) for x in (terms.query, terms.key, request.value))
-        found = []
-        for order in arrangements_of(pattern, request.queries, request.keys, request.position, regroups(request)):
-            visible = order.visible_order(_visible(request))
-            settings = Settings(order.pattern, order.position, visible, allowed, precision, asm=query.is_cuda)
-            states = order.query_order(query), order.key_order(key), vector, order.key_order(value)
-            some, sums = attend(settings, *states)
-            found.append((order.as_queries(some), order.as_queries(sums)))
-        context, lse = found[0] if len(found) == 1 else merged(found)
+        outputs = []
+        for arrangement in arrangements_of(pattern, request.queries, request.keys, request.position, regroups(request)):
+            visible = arrangement.visible_order(_visible(request))
+            settings = AdditiveSettings(
+                arrangement.pattern, arrangement.position, visible, allowed, precision, asm=query.is_cuda
+            )
+            states = arrangement.query_order(query), arrangement.key_order(key), vector, arrangement.key_order(value)
+            term_context, term_lse = attend(settings, *states)
+            outputs.append((arrangement.as_queries(term_context), arrangement.as_queries(term_lse)))
+        context, lse = outputs[0] if len(outputs) == 1 else merged(outputs)
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
 
 class FusedDot:
-    """gpu/dot.py"""
+    """Dot-product attention along blocks (gpu/dot.py)."""
 
     name = "fused"
 
@@ -74,7 +76,8 @@ class FusedDot:
         return _not_softmax(request) or _unsuited(request) or _not_products(request)
 
     def run(self, request: Request) -> Result:
-        from regard.core.kernels.gpu.dot import Settings, attend
+        from regard.core.kernels.gpu.dot import attend
+        from regard.core.kernels.gpu.dot_problem import DotSettings
 
         start_triton(request.query.device)
         terms, leading = request.terms, request.leading
@@ -82,14 +85,14 @@ class FusedDot:
         assert isinstance(request.pattern, Pattern)
         precision = "tf32x3" if exact_products() else "tf32"
         scale = terms.scale / request.normalizer.temperature
-        settings = Settings(request.pattern, request.position, _visible(request), scale, precision)
+        settings = DotSettings(request.pattern, request.position, _visible(request), scale, precision)
         query, key = terms.query.to(request.value.dtype), terms.key.to(request.value.dtype)
         context, lse = attend(settings, fold(query, leading), fold(key, leading), fold(request.value, leading))
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
 
 class FusedHard:
-    """gpu/hard.py; what estimators need beside the choice is a softmax, by gpu/dot.py."""
+    """Hard attention along blocks (gpu/hard.py); the softmax of the gradient estimators is computed by gpu/dot.py."""
 
     name = "fused hard"
 
@@ -101,46 +104,47 @@ class FusedHard:
 
     def run(self, request: Request) -> Result:
         from regard.core.kernels.gpu import chosen as choices
-        from regard.core.kernels.gpu.dot import Noise, Settings, attend, prepare
+        from regard.core.kernels.gpu.dot import attend, prepare
+        from regard.core.kernels.gpu.dot_problem import DotSettings, Noise
         from regard.core.kernels.gpu.hard import choose
         from regard.runtime import noise
 
         start_triton(request.query.device)
         hard, terms, leading = request.normalizer, request.terms, request.leading
         assert isinstance(terms, Bilinear) and isinstance(hard, Hard) and isinstance(request.pattern, Pattern)
-        # As exact as may be: what is chosen should not depend on how products are rounded.
-        plain = Settings(request.pattern, request.position, _visible(request), terms.scale, "tf32x3")
-        settings = plain
+        # As exact as possible, because the choice should not depend on how products are rounded.
+        noiseless = DotSettings(request.pattern, request.position, _visible(request), terms.scale, "tf32x3")
+        settings = noiseless
         if hard.sample:
-            settings = replace(plain, noise=Noise(noise.mixed_in(request.noise_seed, request.rows.flatten())))
+            settings = replace(noiseless, noise=Noise(noise.mixed_in(request.noise_seed, request.rows.flatten())))
         query, key = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key))
         value = fold(request.value, leading)
-        # The softmax behind the log-probability is the surrogate too, unless that has noise or a temperature.
-        apart = hard.surrogate is not None and (hard.sample or hard.temperature != 1)
-        fixed = value.detach()  # its gradient is that of the hard weights
-        softmaxes = [(plain, fixed[..., :1] if apart or hard.surrogate is None else fixed)]
-        if apart:
-            share = 1 / hard.temperature
-            some = None if settings.noise is None else replace(settings.noise, share=share)
-            softmaxes.append((replace(plain, scale=terms.scale * share, noise=some), fixed))
-        # Everything is compiled while the choice is. A log-probability beside a surrogate is seldom differentiated.
+        # The softmax of the log-probability serves as the surrogate too, unless that has noise or a temperature.
+        separate = hard.surrogate is not None and (hard.sample or hard.temperature != 1)
+        detached = value.detach()  # its gradient is that of the hard weights
+        softmaxes = [(noiseless, detached[..., :1] if separate or hard.surrogate is None else detached)]
+        if separate:
+            inverse = 1 / hard.temperature
+            surrogate_noise = None if settings.noise is None else replace(settings.noise, scale=inverse)
+            softmaxes.append((replace(noiseless, scale=terms.scale * inverse, noise=surrogate_noise), detached))
+        # All kernels are compiled in parallel. With a surrogate, the log-probability is seldom differentiated.
         trains = [each is softmaxes[-1] for each in softmaxes]
         for (each, weighted), train in zip(softmaxes, trains, strict=True):
             prepare(each, query, key, weighted, train)
         choices.prepare(query, key, value, terms.scale, trains_energy=hard.surrogate is None)
         chosen = choose(settings, query.detach(), key.detach())
-        both = zip(softmaxes, trains, strict=True)
-        found = [attend(each, query, key, weighted, train) for (each, weighted), train in both]
-        soft, lse = found[-1][0], found[0][1]
+        calls = zip(softmaxes, trains, strict=True)
+        outputs = [attend(each, query, key, weighted, train) for (each, weighted), train in calls]
+        soft, lse = outputs[-1][0], outputs[0][1]
         shape = (*leading, request.queries)
         surrogate = None if hard.surrogate is None else soft.view(*shape, value.shape[-1])
         context, energy = choices.take(query, key, value, chosen, terms.scale)
         context = context.view(*shape, value.shape[-1])
-        return answer(chosen.view(shape), context, energy.view(shape), surrogate, lse.view(shape))
+        return hard_result(chosen.view(shape), context, energy.view(shape), surrogate, lse.view(shape))
 
 
 class Classes:
-    """A stride: full attention inside each residue class of positions, by torch's own."""
+    """Strides: full attention inside each residue class of positions, by torch's own attention."""
 
     name = "classes"
 
@@ -178,20 +182,20 @@ class Classes:
 
 
 def _not_softmax(request: Request) -> str | None:
-    is_one = isinstance(request.normalizer, Softmax)
-    return None if is_one else f"{type(request.normalizer).__name__} is not a softmax"
+    is_softmax = isinstance(request.normalizer, Softmax)
+    return None if is_softmax else f"{type(request.normalizer).__name__} is not a softmax"
 
 
 def _not_products(request: Request) -> str | None:
-    """Why no kernel for products of queries and keys can serve the request."""
-    from regard.core.kernels.gpu.dot import MOST_FEATURES
+    """Return why no kernel for dot products of queries and keys can compute the request; None if one can."""
+    from regard.core.kernels.gpu.dot_problem import MAX_FEATURES
 
     if not isinstance(request.terms, Bilinear):
         return f"{request.score.title} is not a product of query and key"
     if request.allowed is not None:
         return "a mask of pairs would have to be asked for every pair"
     features, values = request.terms.query.shape[-1], request.value.shape[-1]
-    if max(features, values) > MOST_FEATURES:
+    if max(features, values) > MAX_FEATURES:
         return f"heads of {max(features, values)} features are too wide for it"
     precision = "tf32" if isinstance(request.normalizer, Softmax) and not exact_products() else "tf32x3"
     available = shared_memory(request.query.device)
@@ -203,33 +207,33 @@ def _not_products(request: Request) -> str | None:
 
 
 def _unsuited(request: Request) -> str | None:
-    """Why none of the fused kernels can serve the request."""
+    """Return why none of the fused kernels can compute the request; None if one can."""
     reason = without_kernels(request.query.device) or unsuited(request)
     if reason is not None:
         return reason
-    if request.value.dtype not in NARROW:
+    if request.value.dtype not in SUPPORTED_DTYPES:
         return f"it computes in float32 at most, not {request.value.dtype}"
     if request.dropout > 0:
         return "it has no dropout"
     if request.bias is not None:
         return "it takes no bias"
-    if request.leading.numel() > MOST_ROWS:
-        return f"it takes {MOST_ROWS:,} rows at most"
+    if request.leading.numel() > MAX_ROWS:
+        return f"it takes {MAX_ROWS:,} rows at most"
     return None
 
 
 def rounds_float32(request: Request) -> bool:
-    """Is it float32 whose products need not be exact?"""
+    """Is the request in float32, and may its products be rounded?"""
     return request.value.dtype is torch.float32 and not exact_products()
 
 
-def _visible(request: Request) -> Flat | None:
-    return None if request.visible is None else Flat.fold(request.visible, request.leading, 1)
+def _visible(request: Request) -> FlatRows | None:
+    return None if request.visible is None else FlatRows.fold(request.visible, request.leading, 1)
 
 
 @lru_cache(maxsize=16)
 def without_kernels(device: torch.device) -> str | None:
-    """Why kernels of our own do not run on a device; None: they do."""
+    """Return why our own kernels do not run on a device; None if they do."""
     if device.type != "cuda":
         return "not on a GPU"
     if find_spec("triton") is None:

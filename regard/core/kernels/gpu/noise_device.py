@@ -1,4 +1,4 @@
-"""Gumbel noise on the device: a function of (seed, row, i, j), bit for bit that of core/noise.py."""
+"""Gumbel noise on the device: a function of (seed, row, i, j), bit for bit equal to runtime/noise.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECOND = tl.constexpr(0x846CA68B - (1 << 32))
 
 
 @triton.jit
-def _mixed(x):
+def _hash(x):
     x = (x ^ ((x >> 16) & 0xFFFF)) * FIRST
     x = (x ^ ((x >> 15) & 0x1FFFF)) * SECOND
     return x ^ ((x >> 16) & 0xFFFF)
@@ -19,9 +19,9 @@ def _mixed(x):
 
 @triton.jit
 def gumbel(state, i, j, ACROSS: tl.constexpr):
-    """−log(−log u) for queries at positions i and keys at j, [queries, keys]; ACROSS: [keys, queries]. `state` has seed
-    and row in it."""
-    of_queries, of_keys = _mixed(state + i * GOLDEN), j * GOLDEN
-    both = of_queries[None, :] + of_keys[:, None] if ACROSS else of_queries[:, None] + of_keys[None, :]
-    uniform = (((_mixed(both) & 0x7FFFFFFF) >> 8).to(tl.float32) + 0.5) * 1.1920928955078125e-07  # 2⁻²³
+    """Return −log(−log u) for queries at positions i and keys at positions j, [queries, keys]; with ACROSS [keys,
+    queries]. `state` is the hash of seed and row."""
+    query_hash, key_counter = _hash(state + i * GOLDEN), j * GOLDEN
+    counter = query_hash[None, :] + key_counter[:, None] if ACROSS else query_hash[:, None] + key_counter[None, :]
+    uniform = (((_hash(counter) & 0x7FFFFFFF) >> 8).to(tl.float32) + 0.5) * 1.1920928955078125e-07  # 2⁻²³
     return -tl.log(-tl.log(uniform))

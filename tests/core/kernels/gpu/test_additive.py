@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.core.kernels.flat import Flat
+from regard.core.kernels.flat import FlatRows
 from regard.core.pattern_text import parse
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
@@ -17,8 +17,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive, "HEIGHT", 16)
     monkeypatch.setattr(additive, "WIDTH", 32)
     monkeypatch.setattr(additive, "STRIP", 8)
-    monkeypatch.setattr(additive, "SLICE", 16)
-    monkeypatch.setattr(additive, "FEW", 0)
+    monkeypatch.setattr(additive, "VALUE_FEATURES", 16)
+    monkeypatch.setattr(additive, "MIN_PIECE_BLOCKS", 0)
 
 
 def expected(query: Tensor, key: Tensor, vector: Tensor, value: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -29,12 +29,14 @@ def expected(query: Tensor, key: Tensor, vector: Tensor, value: Tensor, mask: Te
     return weights @ value, torch.logsumexp(energies, -1)
 
 
-def settings_of(text: str, position: int, precision: str = "ieee", **masks: Flat | None) -> additive.Settings:
+def settings_of(
+    text: str, position: int, precision: str = "ieee", **masks: FlatRows | None
+) -> additive.AdditiveSettings:
     given = {"visible": None, "allowed": None} | masks
-    return additive.Settings(parse(text), position, given["visible"], given["allowed"], precision, asm=False)
+    return additive.AdditiveSettings(parse(text), position, given["visible"], given["allowed"], precision, asm=False)
 
 
-def check(settings: additive.Settings, inputs: list[Tensor], mask: Tensor, tolerance: float) -> None:
+def check(settings: additive.AdditiveSettings, inputs: list[Tensor], mask: Tensor, tolerance: float) -> None:
     context, lse = additive.attend(settings, *inputs)
     exact = [x.detach().double().requires_grad_() for x in inputs]
     wanted, wanted_lse = expected(*exact, mask)
@@ -71,7 +73,7 @@ def test_padding_and_masks() -> None:
     allowed = torch.rand(1, 20, 40) < 0.6
     allowed[:, 3] = False  # a row that sees nothing
     rows = torch.zeros(2, dtype=torch.int64)
-    masks = {"visible": Flat(seen, None), "allowed": Flat(allowed, rows)}
+    masks = {"visible": FlatRows(seen, None), "allowed": FlatRows(allowed, rows)}
     check(settings_of("full", 0, **masks), inputs, seen[:, None] & allowed, 1e-5)
 
 

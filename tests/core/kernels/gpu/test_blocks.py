@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.core.kernels.gpu.blocks import ALL, Blocks, Lists, blocks_of, pieces_of
+from regard.core.kernels.gpu.blocks import ALL, BlockLists, Lists, blocks_of, pieces_of
 from regard.core.pattern_text import parse
 
 CPU = torch.device("cpu")
@@ -20,7 +20,7 @@ PATTERNS = [
 ]
 
 
-def drawn(blocks: Blocks, lists: Lists, queries: int, keys: int, transposed: bool) -> np.ndarray:
+def drawn(blocks: BlockLists, lists: Lists, queries: int, keys: int, transposed: bool) -> np.ndarray:
     """What the lists keep, pair by pair."""
     kept = np.zeros((queries + blocks.height, keys + blocks.width), bool)
     for tile in range(lists.tiles):

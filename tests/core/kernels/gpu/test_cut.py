@@ -4,26 +4,26 @@ import pytest
 import torch
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.core.kernels.gpu.cut import PIECES, Cut
+from regard.core.kernels.gpu.cut import PARTS_AT_ONCE, SplitTiles
 
 SIZE, LENGTH = 8, 60
 
 
 @pytest.fixture
-def cut() -> tuple[Cut, int]:
+def cut() -> tuple[SplitTiles, int]:
     """Two tiles, the last not full, in more and in fewer parts than are read at once; and how many parts there are."""
     tiles, firsts, lasts = (torch.tensor(x, dtype=torch.int32) for x in ([0, LENGTH // SIZE], [0, 37], [37, 42]))
-    assert 5 < PIECES < 37
-    return Cut(SIZE, tiles, firsts, lasts), 42
+    assert 5 < PARTS_AT_ONCE < 37
+    return SplitTiles(SIZE, tiles, firsts, lasts), 42
 
 
-def each(cut: Cut) -> list[tuple[slice, slice]]:
+def each(cut: SplitTiles) -> list[tuple[slice, slice]]:
     """(states, parts) of every tile"""
     lists = zip(cut.tiles.tolist(), cut.firsts.tolist(), cut.lasts.tolist(), strict=True)
     return [(slice(tile * SIZE, min(tile * SIZE + SIZE, LENGTH)), slice(*parts)) for tile, *parts in lists]
 
 
-def test_sums(cut: tuple[Cut, int]) -> None:
+def test_sums(cut: tuple[SplitTiles, int]) -> None:
     parts, result = torch.randn(2, cut[1], SIZE, 20), torch.zeros(2, LENGTH, 20)
     expected = result.clone()
     for states, some in each(cut[0]):
@@ -32,7 +32,7 @@ def test_sums(cut: tuple[Cut, int]) -> None:
     torch.testing.assert_close(result, expected)
 
 
-def test_softmaxes(cut: tuple[Cut, int]) -> None:
+def test_softmaxes(cut: tuple[SplitTiles, int]) -> None:
     """As one softmax over all keys; where no part sees a key, 0 and −inf."""
     parts, sums = torch.randn(2, cut[1], SIZE, 20), torch.randn(2, cut[1], SIZE) * 5
     sums[0, ::3] = sums[1, :, 2] = -torch.inf
@@ -49,7 +49,7 @@ def test_softmaxes(cut: tuple[Cut, int]) -> None:
     torch.testing.assert_close(lse, expected_lse)
 
 
-def test_choices(cut: tuple[Cut, int]) -> None:
+def test_choices(cut: tuple[SplitTiles, int]) -> None:
     """The highest energy; of equal ones the first key, wherever its part stands; −1 where there is none."""
     energies = torch.randint(3, (2, cut[1], SIZE)).float()
     keys = torch.randperm(2 * cut[1] * SIZE).view(2, cut[1], SIZE).int()

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.core.kernels.flat import Flat
+from regard.core.kernels.flat import FlatRows
 from regard.core.pattern_text import parse
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.core.kernels.gpu import dot, jobs
+from regard.core.kernels.gpu import dot, jobs, query_groups
+from regard.core.kernels.gpu.dot_problem import DotSettings
 
 LENGTHS = torch.tensor([150, 40])
 
@@ -19,10 +20,10 @@ LENGTHS = torch.tensor([150, 40])
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many blocks and several jobs a tile, in a small problem."""
-    monkeypatch.setattr(dot, "HEIGHT", 16)
-    monkeypatch.setattr(dot, "WIDTH", 16)
-    monkeypatch.setattr(jobs, "LEAST", 4)
-    dot.parts_of.forget()
+    monkeypatch.setattr(query_groups, "HEIGHT", 16)
+    monkeypatch.setattr(query_groups, "WIDTH", 16)
+    monkeypatch.setattr(jobs, "MIN_BLOCKS", 4)
+    query_groups.query_groups_of.clear()
 
 
 def expected(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
@@ -58,7 +59,7 @@ def test_as_torchs_own(text: str, padded: bool, queries: int, keys: int, positio
     ]
     seen = torch.arange(keys) < LENGTHS[:, None] if padded else torch.ones(2, keys, dtype=torch.bool)
     mask = pattern.mask(queries, keys, position) & seen[:, None]
-    settings = dot.Settings(pattern, position, Flat(seen, None) if padded else None, scale, precision)
+    settings = DotSettings(pattern, position, FlatRows(seen, None) if padded else None, scale, precision)
     context, lse = dot.attend(settings, *inputs)
     exact = [x.detach().double().requires_grad_() for x in inputs]
     wanted, wanted_lse = expected(*exact, mask, scale)
@@ -74,14 +75,14 @@ def test_as_torchs_own(text: str, padded: bool, queries: int, keys: int, positio
 
 def test_masks_of_both_parts_have_one_form() -> None:
     """So that one compiled kernel serves both."""
-    light, heavy = dot.parts_of(parse("window(9) | global(0, 70)"), 150, 150, 0, torch.device("cpu"))
+    light, heavy = query_groups.query_groups_of(parse("window(9) | global(0, 70)"), 150, 150, 0, torch.device("cpu"))
     assert heavy is not None and not light.intervals and not heavy.intervals
-    light, heavy = dot.parts_of(parse("window(9) | global(0)"), 9, 150, 0, torch.device("cpu"))
+    light, heavy = query_groups.query_groups_of(parse("window(9) | global(0)"), 9, 150, 0, torch.device("cpu"))
     assert heavy is not None and light.intervals and heavy.intervals
 
 
 def test_heavy_rows_and_long_lists_are_there() -> None:
-    parts = dot.parts_of(parse("window(9) | global(0, 70)"), 150, 150, 0, torch.device("cpu"))
+    parts = query_groups.query_groups_of(parse("window(9) | global(0, 70)"), 150, 150, 0, torch.device("cpu"))
     assert len(parts) == 2 and parts[1].rows is not None and parts[1].rows.tolist() == [0, 70]
     assert parts[1].by_query.parts > 1
 
@@ -89,7 +90,7 @@ def test_heavy_rows_and_long_lists_are_there() -> None:
 @pytest.mark.parametrize(("queries", "keys"), list(product([0, 5], [0, 7])))
 def test_nothing_to_look_at(queries: int, keys: int) -> None:
     inputs = [torch.randn(2, size, 16, requires_grad=True) for size in (queries, keys, keys)]
-    context, lse = dot.attend(dot.Settings(parse("window(2)"), 20, None, 1.0, "ieee"), *inputs)
+    context, lse = dot.attend(DotSettings(parse("window(2)"), 20, None, 1.0, "ieee"), *inputs)
     assert context.shape == (2, queries, 16) and not context.any()
     assert (lse == -torch.inf).all()
     for gradient in torch.autograd.grad(context.sum(), inputs):
@@ -100,5 +101,5 @@ def test_nothing_to_look_at(queries: int, keys: int) -> None:
     ("text", "stretches"), [("window(20)", True), ("causal", True), ("window(3) | global(5, 9)", False)]
 )
 def test_masks_are_stretches_of_keys_where_each_is_one(text: str, stretches: bool) -> None:
-    light, _ = dot.parts_of(parse(text), 100, 100, 0, torch.device("cpu"))
+    light, _ = query_groups.query_groups_of(parse(text), 100, 100, 0, torch.device("cpu"))
     assert light.intervals == stretches

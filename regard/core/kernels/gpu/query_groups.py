@@ -1,0 +1,78 @@
+"""The queries of a pattern in groups, each with its blocks, masks and jobs.
+
+Queries that see far more keys than their neighbours (global positions) form a group of their own, as on the CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.core.kernels.gpu.blocks import BlockLists, blocks_of
+from regard.core.kernels.gpu.jobs import Jobs, jobs_of
+from regard.core.patterns import Pattern
+from regard.runtime.device_cache import device_cache
+
+HEIGHT, WIDTH = 64, 64
+"""queries and keys of a block"""
+
+
+@dataclass(frozen=True)
+class QueryGroup:
+    """Queries that are computed together, and the blocks of keys that they see."""
+
+    rows: Tensor | None
+    """int64: the indices of the queries; None: all queries"""
+    blocks: BlockLists
+    masks: Tensor
+    """with `intervals`, the first and the end of the keys that each query sees, int32 [masks, 2, HEIGHT]; otherwise the
+    bit masks of `BlockLists.table`"""
+    intervals: bool
+    by_query: Jobs
+    by_key: Jobs
+
+
+@device_cache(maxsize=256)
+def query_groups_of(
+    pattern: Pattern, queries: int, keys: int, position: int, device: torch.device
+) -> tuple[QueryGroup, QueryGroup | None]:
+    """Return (light, heavy): all queries with the pattern's light part, and the heavy queries with all that they see.
+
+    `heavy` is None if there are no heavy queries. Its results replace those of the same queries in `light`.
+    """
+    heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
+    light = pattern.light if heavy else pattern
+    blocks = [blocks_of(light, range(position, position + queries), keys, HEIGHT, WIDTH, device)]
+    rows: list[Tensor | None] = [None]
+    if heavy:
+        blocks.append(blocks_of(pattern, heavy, keys, HEIGHT, WIDTH, device))
+        rows.append(torch.tensor([row - position for row in heavy], device=device))
+    # Both groups have masks of the same form, so that one compiled kernel serves both.
+    intervals = [_intervals(block_lists.table) for block_lists in blocks]
+    first, *others = (
+        _query_group(block_lists, None if None in intervals else masks, group_rows)
+        for block_lists, masks, group_rows in zip(blocks, intervals, rows, strict=True)
+    )
+    return first, others[0] if others else None
+
+
+def _query_group(blocks: BlockLists, intervals: Tensor | None, rows: Tensor | None) -> QueryGroup:
+    device = blocks.table.device
+    jobs = jobs_of(blocks.by_query, HEIGHT, device), jobs_of(blocks.by_key, WIDTH, device)
+    return QueryGroup(rows, blocks, blocks.table if intervals is None else intervals, intervals is not None, *jobs)
+
+
+def _intervals(table: Tensor) -> Tensor | None:
+    """Return bit masks int64 [n, HEIGHT] as intervals of keys, int32 [n, 2, HEIGHT], if each mask is one interval.
+
+    Comparing with the bounds of an interval is cheaper on the device than extracting bits.
+    """
+    j = torch.arange(WIDTH, device=table.device)
+    visible = (table[..., None] >> j) & 1 != 0  # [n, HEIGHT, WIDTH]
+    low = torch.where(visible, j, WIDTH).amin(-1)
+    high = torch.where(visible, j + 1, 0).amax(-1)
+    if not bool((visible == (j >= low[..., None]) & (j < high[..., None])).all()):
+        return None
+    return torch.stack([low, high], 1).to(torch.int32)

@@ -1,0 +1,104 @@
+"""The state of a Transformer's decoder in search: of hypotheses before their next token.
+
+B sentences, S source positions, t target positions so far, k hypotheses per sentence, D features, H heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regard.core import single
+from regard.core.multihead import MultiHeadMemory
+from regard.core.static_cache import StaticKVCache, can_be_static
+from regard.models.transformer.decoder_step import SelfAttentionCache, TransformerSteps
+from regard.models.transformer.positions import SINUSOID_POSITIONS
+
+
+@dataclass(frozen=True)
+class TransformerState:
+    """The state of k unfinished hypotheses of each of B sentences. It is immutable: a step returns a new one."""
+
+    caches: tuple[SelfAttentionCache, ...]
+    """the KV cache of self-attention of each layer: keys [B · k, H, t, D / H]"""
+    memory: tuple[MultiHeadMemory, ...]
+    """the KV cache of cross-attention of each layer: keys [B, H, S, D / H], which all hypotheses share"""
+    steps: TransformerSteps
+    hypotheses: int = 1
+    """k"""
+    position: int = 0
+
+    def select(self, parents: Tensor) -> TransformerState:
+        """Return the state of the hypotheses `parents` [B, k'] of each sentence, in the given order."""
+        if self.hypotheses == 1 and parents.shape[1] == 1:
+            return self
+        caches = tuple(each.select(self.rows(parents)) for each in self._growing_caches)
+        return replace(self, caches=caches, hypotheses=parents.shape[1])
+
+    def rows(self, parents: Tensor) -> Tensor:
+        """Return the rows of the caches [B · k, …] that belong to the hypotheses [B, k']."""
+        first = torch.arange(len(parents), device=parents.device)[:, None] * self.hypotheses
+        return (first + parents).flatten()
+
+    def keep(self, sentences: Tensor) -> TransformerState:
+        """Return the state of the given sentences [B'] alone, in the given order."""
+        slots = torch.arange(self.hypotheses, device=sentences.device)
+        rows = (sentences[:, None] * self.hypotheses + slots).flatten()
+        return replace(
+            self,
+            caches=tuple(each.select(rows) for each in self._growing_caches),
+            memory=tuple(each.select(sentences) for each in self.memory),
+        )
+
+    def changed(self, change: Callable[[Tensor], Tensor]) -> TransformerState:
+        """Return a state in which `change` is applied to all cross-attention weights before they are used."""
+        return replace(self, memory=tuple(each.changed(change) for each in self.memory))
+
+    def static(self, steps: int) -> TransformerStaticState | None:
+        """Return a copy in static buffers with room for so many further steps; None if that is impossible."""
+        caches = self._growing_caches
+        fixed_shapes = all(map(can_be_static, caches)) and all(each.memory.reads_alike for each in self.memory)
+        unplanned = self.hypotheses <= single.FEW  # more hypotheses are read by a plan, which may wait for the device
+        if not (fixed_shapes and unplanned) or self.steps.biased or self.position + steps > SINUSOID_POSITIONS:
+            return None
+        count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
+        static = tuple(StaticKVCache.of(each, count, self.position + steps) for each in caches)
+        return TransformerStaticState(replace(self, caches=static))
+
+    @property
+    def next_position(self) -> int | Tensor:
+        """The position of the next token; of a static state a tensor [1] on the device."""
+        cache = self.caches[0]
+        return cache.count if isinstance(cache, StaticKVCache) else self.position
+
+    @property
+    def _growing_caches(self) -> list[MultiHeadMemory]:
+        """The caches, which must not be static."""
+        assert not any(isinstance(each, StaticKVCache) for each in self.caches)
+        return list(self.caches)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class TransformerStaticState:
+    """A state whose KV caches are static buffers, which a CUDA graph updates in place."""
+
+    state: TransformerState
+
+    def update_(self, after: TransformerState, parents: Tensor) -> None:
+        """Reorder the caches by the hypotheses [B, k] that the next step continues, and move on by one position."""
+        if self.state.hypotheses > 1:
+            rows = self.state.rows(parents)
+            for each in self.state.caches:
+                assert isinstance(each, StaticKVCache)
+                each.reorder_(rows)
+        assert isinstance(self.state.next_position, Tensor)
+        self.state.next_position.add_(1)  # one tensor, which the caches of all layers share
+
+    def snapshot(self, steps: int) -> TransformerState:
+        """Return a copy of the state after so many steps, which later replays do not change."""
+        position = self.state.position + steps
+        caches = tuple(each.snapshot(position) for each in self.state.caches if isinstance(each, StaticKVCache))
+        return replace(self.state, caches=caches, position=position)
