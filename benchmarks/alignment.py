@@ -26,7 +26,7 @@ from typing import Any
 from bitext import PAIRS, Bitext, bitext, write
 from peers.environments import measure
 
-from regard.alignment.aligner import Forcing, Way, link, weights
+from regard.alignment.aligner import AlignmentOptions, ForcedDecoder, link, weights
 from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import links_of
 from regard.alignment.hmm import statistical_links
@@ -70,7 +70,7 @@ class Kept:
         return [self._traces[tidy(source), tidy(target)] for source, target in zip(sources, targets, strict=True)]
 
 
-def translator(path: Path) -> Forcing:
+def translator(path: Path) -> ForcedDecoder:
     from regard.tasks.registry import TRANSLATION, load_for
 
     return load_for(TRANSLATION, path) if path.is_dir() else Kept(path)
@@ -83,7 +83,7 @@ def models(text: Bitext, forward: Path, backward: Path, later: bool, end: bool) 
     alone = ([links_of(each, end=end) for each in one], [_turned(links_of(each, end=end)) for each in other])
     found = from_links(*alone)
     for name, method in (("soft, threshold", "threshold"), ("soft, mutual", "mutual")):
-        way = Way(method, "soft")  # type: ignore[arg-type]
+        way = AlignmentOptions(method, "soft")  # type: ignore[arg-type]
         found[name] = [link(*both, way) for both in zip(one, other, strict=True)]
     return found
 

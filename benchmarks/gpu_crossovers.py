@@ -25,7 +25,7 @@ from torch import Tensor
 from regard import Causal, Dilated, Full, Global, Pattern, Strided, Window, plan
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.kernel import Kernel
-from regard.core.plan import ON_A_GPU
+from regard.core.plan import GPU_KERNELS
 
 POSITIONS, HEADS, FEATURES = 16384, 8, 64
 SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -80,7 +80,7 @@ def compared(name: str, size: int, dtype: torch.dtype, runs: int) -> Row:
         return both_ways(look, inputs, given)
 
     request = plan(*inputs, pattern=pattern, lengths=_rows(lengths))
-    own = next(kernel for kernel in ON_A_GPU if kernel.refuse(request.request) is None)
+    own = next(kernel for kernel in GPU_KERNELS if kernel.refuse(request.request) is None)
     sides = {"ours": by(own), "masked": by(Dense())}
     errors = apart(sides["ours"](), [x.detach().double() for x in sides["masked"]()], ("context", "q", "k", "v"))
     assert max(errors.values()) < AGREE, errors

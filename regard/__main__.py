@@ -18,7 +18,7 @@ def main() -> None:
         INTERRUPTS.may_end_at_once = False
         run()
     except (Exception, KeyboardInterrupt):
-        if not INTERRUPTS.came:
+        if not INTERRUPTS.received:
             raise
         print("regard: interrupted", file=sys.stderr)
         sys.exit(EXIT_CODE)

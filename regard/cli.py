@@ -96,13 +96,13 @@ def _run(arguments: list[str]) -> int:
         complain(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
-        if INTERRUPTS.came:  # the interrupt surfaced as this error
+        if INTERRUPTS.received:  # the interrupt surfaced as this error
             complain("interrupted")
             return EXIT_CODE
         complain(describe(error))
         return 2
     except RuntimeError as error:
-        if INTERRUPTS.came or not is_out_of_memory(error):
+        if INTERRUPTS.received or not is_out_of_memory(error):
             raise
         complain(f"out of memory: {error}")
         return 2

@@ -41,7 +41,7 @@ def test_no_picture_is_left_over(drawing: ModuleType) -> None:
     assert shown == {path.name for path in (DOCS / "kinds").iterdir()}
 
 
-@pytest.mark.parametrize("page", ["patterns.md", "pictures.md"])
+@pytest.mark.parametrize("page", ["patterns.md", "pictures.md", "extending.md"])
 def test_code_prints_what_the_page_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # one of them saves a picture
     found = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.S)

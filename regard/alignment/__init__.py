@@ -1,6 +1,6 @@
 """Word alignment: links from attention weights, symmetrization, statistical links, and the alignment error rate."""
 
-from regard.alignment.aligner import Way, align
+from regard.alignment.aligner import AlignmentOptions, align
 from regard.alignment.carry import carry
 from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import combine, links_of, token_weights
@@ -11,9 +11,9 @@ from regard.alignment.tokens import split_punctuation, tokens
 
 __all__ = [
     "SYMMETRIZATIONS",
+    "AlignmentOptions",
     "ErrorRate",
     "Gold",
-    "Way",
     "align",
     "carry",
     "combine",

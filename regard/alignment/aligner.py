@@ -32,14 +32,14 @@ Sides = tuple[str, str]
 """source and target, not tidied"""
 
 
-class Forcing(Protocol):
+class ForcedDecoder(Protocol):
     """A translator that can force-decode."""
 
     def force_decode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
-class Way:
+class AlignmentOptions:
     """Options of the step from attention weights to links."""
 
     method: Method | None = None
@@ -63,9 +63,9 @@ class Way:
 
 def align(
     pairs: Sequence[Sides],
-    forward: Forcing,
-    backward: Forcing | None = None,
-    way: Way | None = None,
+    forward: ForcedDecoder,
+    backward: ForcedDecoder | None = None,
+    way: AlignmentOptions | None = None,
     tell: Tell | None = None,
 ) -> Iterator[Links]:
     """Yield the links of each pair, source first.
@@ -73,7 +73,7 @@ def align(
     A pair with an empty side, or with a side of more than 2,000 characters, has none. `tell` is called with messages
     about pairs that are too long and about the attention heads that were chosen.
     """
-    way = way or Way()
+    way = way or AlignmentOptions()
     pairs = _without_long(pairs, tell)
     first = weights(pairs, forward, way.reading, tell)
     if backward is None:
@@ -96,7 +96,7 @@ def _without_long(pairs: Sequence[Sides], tell: Tell | None) -> Sequence[Sides]:
 
 
 def weights(
-    pairs: Sequence[Sides], translator: Forcing, reading: Reading | None = None, tell: Tell | None = None
+    pairs: Sequence[Sides], translator: ForcedDecoder, reading: Reading | None = None, tell: Tell | None = None
 ) -> Iterator[Matrix]:
     """Yield the attention weights [target tokens, source tokens] of each pair."""
     numbered = iter(enumerate(pairs, 1))
@@ -148,7 +148,7 @@ def _words(line: str) -> list[str]:
     return [match_key(token) for token in tokens(line)]
 
 
-def link(forward: Matrix, backward: Matrix, way: Way) -> Links:
+def link(forward: Matrix, backward: Matrix, way: AlignmentOptions) -> Links:
     """Return the links of one pair from the weights of both directions."""
     if way.symmetrization == "soft":
         return links_of(combine(forward, backward), way.method or "threshold", way.least, end=False)

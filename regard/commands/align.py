@@ -14,7 +14,7 @@ from regard.commands.options import Device, From, Model, Precision, Reverse, Thr
 from regard.commands.output import open_results
 
 if TYPE_CHECKING:
-    from regard.alignment.aligner import Sides, Way
+    from regard.alignment.aligner import AlignmentOptions, Sides
     from regard.alignment.links import Gold, Links
 
 Pairs = Annotated[list[Path], typer.Argument(help="As for train; every line is aligned.")]
@@ -86,7 +86,12 @@ def align(
 
 
 def _align(
-    rows: list[Sides], way: Way, model: Path, reverse_model: Path | None, device: str | None, precision: str
+    rows: list[Sides],
+    way: AlignmentOptions,
+    model: Path,
+    reverse_model: Path | None,
+    device: str | None,
+    precision: str,
 ) -> Iterator[Links]:
     """Load the models and return the links of each row, in order."""
     from regard.alignment import aligner
@@ -108,15 +113,15 @@ def _way(
     layer: int | None,
     head: int | None,
     later: bool,
-) -> Way:
+) -> AlignmentOptions:
     """Return how to read links from attention, as the options say; `two` means models of both directions."""
-    from regard.alignment.aligner import Way
+    from regard.alignment.aligner import AlignmentOptions
     from regard.alignment.reading import Reading
 
     reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
     if symmetrize is not None and not two:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
-    return Way(method, symmetrize or Way.symmetrization, least, reading)  # type: ignore[arg-type]
+    return AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, least, reading)  # type: ignore[arg-type]
 
 
 def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | None, tokenize: bool) -> list[Sides]:

@@ -44,10 +44,10 @@ def check_input(path: Path) -> None:
 
 
 def _check_texts(texts: list[str]) -> None:
-    from regard.text.pairs import broken
+    from regard.text.pairs import has_lone_surrogate
 
     for number, text in enumerate(texts, 1):
-        if broken(text):
+        if has_lone_surrogate(text):
             raise ValueError(f"text {number} is not UTF-8: {text!r}")
 
 

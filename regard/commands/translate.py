@@ -133,9 +133,9 @@ def _with_defaults(search: Search, defaults: Search, beam: int | None, length_pe
 
 
 def _check_prefix_and_view(prefix: str, view: str | None) -> None:
-    from regard.text.pairs import broken
+    from regard.text.pairs import has_lone_surrogate
 
-    if broken(prefix):
+    if has_lone_surrogate(prefix):
         raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
     if view == "text":
         raise ValueError("view: expected grid or links, got 'text', which is for labels")

@@ -172,7 +172,7 @@ def _check_counts(section: str, part: object, *names: str) -> None:
     """Raise a ValueError unless each of these fields is a whole number of at least 1, or None."""
     for name in names:
         if getattr(part, name) is not None:
-            whole_number(section, name, getattr(part, name), least=1)
+            whole_number(section, name, getattr(part, name), minimum=1)
 
 
 ARTICLE = Recipe(

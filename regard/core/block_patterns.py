@@ -94,7 +94,7 @@ class Blocks(Pattern):
 
     def __init__(self, table: Tensor | Sequence[Iterable[int]], block: int) -> None:
         object.__setattr__(self, "table", _rows_of(table))
-        object.__setattr__(self, "block", whole_number("Blocks", "block", block, least=1))
+        object.__setattr__(self, "block", whole_number("Blocks", "block", block, minimum=1))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         table = _dense_table(self.table).to(i.device)
@@ -135,7 +135,7 @@ class RandomBlocks(Pattern):
 
     def __post_init__(self) -> None:
         whole_number("RandomBlocks", "count", self.count)
-        whole_number("RandomBlocks", "block", self.block, least=1)
+        whole_number("RandomBlocks", "block", self.block, minimum=1)
         whole_number("RandomBlocks", "seed", self.seed)
 
     def drawn(self, rows: Tensor, size: int) -> Tensor:

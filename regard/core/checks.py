@@ -10,11 +10,11 @@ from torch import Tensor
 _MAX_INT32 = 2**31 - 1  # positions and seeds are counted in 32 bits
 
 
-def whole_number(owner: str, name: str, value: object, least: int = 0) -> int:
-    """Return the value if it is an integer ≥ `least`, else raise ValueError."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MAX_INT32:
+def whole_number(owner: str, name: str, value: object, minimum: int = 0) -> int:
+    """Return the value if it is an integer ≥ `minimum`, else raise ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= _MAX_INT32:
         limit = " and below 2³¹" if isinstance(value, int) and value > _MAX_INT32 else ""
-        raise ValueError(f"{owner}: {name}: expected a whole number ≥ {least}{limit}, got {value!r}")
+        raise ValueError(f"{owner}: {name}: expected a whole number ≥ {minimum}{limit}, got {value!r}")
     return value
 
 

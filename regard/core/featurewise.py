@@ -62,7 +62,7 @@ class FeatureAdditive(FeatureScore):
         super().__init__()
         hidden = features if hidden is None else hidden
         for name, dim in (("query_dim", query_dim), ("key_dim", key_dim), ("features", features), ("hidden", hidden)):
-            whole_number("FeatureAdditive", name, dim, least=1)
+            whole_number("FeatureAdditive", name, dim, minimum=1)
         self.features, self.hidden = features, hidden
         self.query = nn.Linear(query_dim, hidden)  # W, b
         self.key = nn.Linear(key_dim, hidden, bias=False)  # U
@@ -87,7 +87,7 @@ class FeatureTanh(FeatureScore):
     def __init__(self, query_dim: int, key_dim: int, features: int, clip: float = 5.0) -> None:
         super().__init__()
         for name, dim in (("query_dim", query_dim), ("key_dim", key_dim), ("features", features)):
-            whole_number("FeatureTanh", name, dim, least=1)
+            whole_number("FeatureTanh", name, dim, minimum=1)
         self.features, self.clip = features, positive("FeatureTanh", "clip", clip)
         self.query = nn.Linear(query_dim, features)  # W, b
         self.key = nn.Linear(key_dim, features, bias=False)  # U

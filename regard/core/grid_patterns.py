@@ -31,8 +31,8 @@ class Grid:
     first: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("Grid", "height", self.height, least=1)
-        whole_number("Grid", "width", self.width, least=1)
+        whole_number("Grid", "height", self.height, minimum=1)
+        whole_number("Grid", "width", self.width, minimum=1)
         whole_number("Grid", "first", self.first)
         whole_number("Grid", "first + height · width", self.end)
 

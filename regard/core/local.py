@@ -38,8 +38,8 @@ class LocalPredictive(nn.Module):
 
     def __init__(self, query_dim: int, reach: int, hidden: int | None = None, within: Pattern | None = None) -> None:
         super().__init__()
-        self.query_dim = whole_number("LocalPredictive", "query_dim", query_dim, least=1)
-        self.reach = whole_number("LocalPredictive", "reach", reach, least=1)
+        self.query_dim = whole_number("LocalPredictive", "query_dim", query_dim, minimum=1)
+        self.reach = whole_number("LocalPredictive", "reach", reach, minimum=1)
         self.within = Full() if within is None else within
         if not isinstance(self.within, Pattern):
             raise TypeError(f"LocalPredictive: within: expected a pattern, got {within!r}")

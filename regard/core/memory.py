@@ -21,7 +21,7 @@ from regard.core.request import Lengths
 from regard.core.result import Result
 from regard.core.scores import Additive, Score, at_least_float32
 from regard.runtime.autocast import autocast_dtype
-from regard.runtime.transforms import transform_of
+from regard.runtime.transforms import active_transform
 
 Mode = tuple[bool, bool, torch.dtype | None]
 """(gradients are recorded, inference mode, the dtype of autocast or None)"""
@@ -172,7 +172,7 @@ class Memory:
 
         Nothing is cached under a torch.func transform: its tensors have no meaning outside of it.
         """
-        if transform_of(self.key) is not None:
+        if active_transform(self.key) is not None:
             return self._prepare(for_many_reads=False)
         mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_dtype(self.key.device)
         prepared = self._by_mode.get(mode)
@@ -203,7 +203,7 @@ class Memory:
 
     def repeat(self, times: int) -> Memory:
         """Return the memory with each row of the first leading dim (batch) repeated `times` times, as for a beam."""
-        checks.whole_number("repeat", "times", times, least=1)
+        checks.whole_number("repeat", "times", times, minimum=1)
         return self._map(lambda x: x.repeat_interleave(times, 0))
 
     def append(self, key: Tensor, value: Tensor | None = None) -> Memory:

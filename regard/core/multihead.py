@@ -49,9 +49,9 @@ class MultiHead(nn.Module):
     ) -> None:
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
-        whole_number("MultiHead", "dim", dim, least=1)
+        whole_number("MultiHead", "dim", dim, minimum=1)
         for name, number in (("heads", heads), ("kv_heads", kv_heads)):
-            whole_number("MultiHead", name, number, least=1)
+            whole_number("MultiHead", name, number, minimum=1)
         if dim % heads:
             raise ValueError(f"heads: expected a divisor of dim = {dim}, got {heads}")
         if heads % kv_heads:

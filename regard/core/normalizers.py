@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.core.checks import positive
-from regard.runtime.transforms import transform_of
+from regard.runtime.transforms import active_transform
 
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
 
@@ -48,7 +48,7 @@ class Entmax(Normalizer, ABC):
 
     def __call__(self, energies: Tensor) -> Tensor:
         """Return the weights, differentiable."""
-        transformed = not torch.compiler.is_compiling() and transform_of(energies) is not None
+        transformed = not torch.compiler.is_compiling() and active_transform(energies) is not None
         function = _NormalizeTransformed if transformed else _Normalize
         return cast(Tensor, function.apply(energies, self))  # type: ignore[no-untyped-call]
 

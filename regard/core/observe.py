@@ -27,7 +27,7 @@ from regard.core.scores import AdditiveTerms, at_least_float32, energies_of
 def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
     """Raise if an optional output is not available."""
     if top is not None:
-        whole_number("attention", "top", top, least=1)
+        whole_number("attention", "top", top, minimum=1)
     if lse and not isinstance(normalizer, Softmax):
         raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")
 

@@ -135,7 +135,7 @@ class Window(Pattern):
     @classmethod
     def from_longformer(cls, width: int) -> Window:
         """Return Longformer's `attention_window`, which is the total width: 512 is 256 to each side."""
-        if whole_number("Window.from_longformer", "width", width, least=2) % 2:
+        if whole_number("Window.from_longformer", "width", width, minimum=2) % 2:
             raise ValueError(f"Window.from_longformer: width: expected an even number, got {width}")
         return cls(width // 2)
 
@@ -148,7 +148,7 @@ class Window(Pattern):
     @classmethod
     def from_keras(cls, size: int) -> Window:
         """Return Keras's `sliding_window=n`, which counts the query itself: n − 1 to each side."""
-        return cls(whole_number("Window.from_keras", "size", size, least=1) - 1)
+        return cls(whole_number("Window.from_keras", "size", size, minimum=1) - 1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         allowed = Full().allows(i, j, size)
@@ -182,7 +182,7 @@ class Strided(Pattern):
     every: int
 
     def __post_init__(self) -> None:
-        whole_number("Strided", "every", self.every, least=1)
+        whole_number("Strided", "every", self.every, minimum=1)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return (i - j) % self.every == 0
@@ -208,7 +208,7 @@ class Dilated(Pattern):
 
     def __post_init__(self) -> None:
         whole_number("Dilated", "reach", self.reach)
-        whole_number("Dilated", "gap", self.gap, least=1)
+        whole_number("Dilated", "gap", self.gap, minimum=1)
 
     @property
     def unstrided(self) -> Window:

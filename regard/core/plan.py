@@ -35,13 +35,13 @@ def run(request: Request) -> Result:
 
 
 HEADS = Heads(run)
-ON_A_GPU: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot(), DenseHard(), FusedHard())
-ANYWHERE: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Reference())
+GPU_KERNELS: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot(), DenseHard(), FusedHard())
+GENERAL_KERNELS: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Reference())
 
 
 def kernels(request: Request) -> tuple[Kernel, ...]:
     """Return the kernels in the order in which they are tried."""
-    return (Dense(), HEADS, *(ON_A_GPU if request.query.is_cuda else ()), *ANYWHERE)
+    return (Dense(), HEADS, *(GPU_KERNELS if request.query.is_cuda else ()), *GENERAL_KERNELS)
 
 
 @dataclass(frozen=True, repr=False)

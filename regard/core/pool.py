@@ -36,9 +36,9 @@ class Pool(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        whole_number("Pool", "dim", dim, least=1)
+        whole_number("Pool", "dim", dim, minimum=1)
         if queries is not None:
-            whole_number("Pool", "queries", queries, least=1)
+            whole_number("Pool", "queries", queries, minimum=1)
         self.query = nn.Parameter(torch.empty(queries or 1, dim))
         nn.init.uniform_(self.query, -1 / math.sqrt(dim), 1 / math.sqrt(dim))
         self.one_query = queries is None

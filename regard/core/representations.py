@@ -41,7 +41,7 @@ class Representations(nn.Module):
         if not isinstance(dims, Sequence) or not dims:
             raise ValueError(f"Representations: dims: expected a width for each representation, got {dims!r}")
         for width in dims:
-            whole_number("Representations", "dims", width, least=1)
+            whole_number("Representations", "dims", width, minimum=1)
         self.project = nn.ModuleList(nn.Linear(width, dim) for width in dims)
         self.pool = Pool(dim, score=score, normalizer=normalizer)
 

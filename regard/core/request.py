@@ -16,7 +16,7 @@ from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_custom
 from regard.core.scores import AdditiveTerms, Bilinear, Score, at_least_float32, terms_of
 from regard.runtime.autocast import autocast_dtype
-from regard.runtime.transforms import transform_of
+from regard.runtime.transforms import active_transform
 
 Lengths = Tensor | Sequence[int]
 """how many keys are real (not padding); its shape is a prefix of the leading dims"""
@@ -84,7 +84,7 @@ class Request:
     @property
     def transform(self) -> str | None:
         """The active torch transform, through which only plain operations can go, as text; None without one."""
-        return transform_of(self.query)
+        return active_transform(self.query)
 
     @property
     def noise_seed(self) -> int | Tensor:
@@ -187,7 +187,7 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
         raise ValueError(f"lengths: expected {wanted}, got {checks.shape(given)}")
     # On other devices the check would synchronize, and under a transform there are no numbers to check: there, lengths
     # out of range act as 0 or as the whole row.
-    readable = given.device.type == "cpu" and given.numel() and transform_of(given) is None
+    readable = given.device.type == "cpu" and given.numel() and active_transform(given) is None
     if readable and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
     return _to_device(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
@@ -272,6 +272,6 @@ def _seed(generator: torch.Generator | None, query: Tensor) -> int | Tensor:
             "generator: torch.compile and torch.export trace none; call torch.manual_seed before instead"
         )
     device = torch.device("cpu") if generator is None else generator.device
-    if transform_of(query) is not None:
+    if active_transform(query) is not None:
         return torch.randint(1 << 31, (), generator=generator, device=query.device if generator is None else device)
     return int(torch.randint(1 << 31, (), generator=generator, device=device))

@@ -100,7 +100,7 @@ class General(Score):
     def __init__(self, query_dim: int, key_dim: int, *, heads: int | None = None) -> None:
         super().__init__()
         for name, dim in (("query_dim", query_dim), ("key_dim", key_dim)):
-            whole_number("General", name, dim, least=1)
+            whole_number("General", name, dim, minimum=1)
         self.weight = nn.Parameter(torch.empty(*_per_head(heads), query_dim, key_dim))
         _init_uniform(self.weight, fan_in=key_dim)
 
@@ -176,7 +176,7 @@ class Additive(Score):
         super().__init__()
         for name, dim in (("query_dim", query_dim), ("key_dim", key_dim), ("hidden", hidden)):
             if dim is not None or name == "hidden":
-                whole_number("Additive", name, dim, least=1)
+                whole_number("Additive", name, dim, minimum=1)
         lead = _per_head(heads)
         self.query_weight = None if query_dim is None else nn.Parameter(torch.empty(*lead, hidden, query_dim))  # W
         self.key_weight = None if key_dim is None else nn.Parameter(torch.empty(*lead, hidden, key_dim))  # U
@@ -237,7 +237,7 @@ def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
         return (pairs * at_least_float32(terms.vector)[..., None, None, :]).sum(-1)
 
 
-class GivenTerms(Score):
+class PrecomputedTerms(Score):
     """A score whose terms were computed before."""
 
     def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
@@ -270,7 +270,7 @@ def at_least_float32(x: Tensor) -> Tensor:
 
 def _per_head(heads: int | None) -> tuple[int, ...]:
     """Return the leading dims of parameters: [heads], or none if all heads share them."""
-    return () if heads is None else (whole_number("Score", "heads", heads, least=1),)
+    return () if heads is None else (whole_number("Score", "heads", heads, minimum=1),)
 
 
 def _init_uniform(weight: Tensor, fan_in: int) -> None:

@@ -13,6 +13,6 @@ from regard.look.trace import Trace
 
 def examined(translator: ExaminedTranslator, trace: Trace) -> Trace:
     """Return the trace with all the evidence about its weights; the model runs some dozens of times."""
-    tokens = translator.said(trace)
+    tokens = translator.target_tokens(trace)
     evidence = [compute(translator, trace, tokens) for compute in (leave_one_out, gradient)]
     return replace(trace, evidence=evidence, altered=altered(translator, trace, tokens))

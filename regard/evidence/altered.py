@@ -26,7 +26,7 @@ def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int])
         "uniform attention": _WithChangedAttention(translator.model, _uniform),
         "shuffled attention": _WithChangedAttention(translator.model, _shuffled),
     }
-    batch, lengths = translator.batch([translator.tokens(trace.source.text)])
+    batch, lengths = translator.batch([translator.source_tokens(trace.source.text)])
     results = []
     for name, model in models.items():
         with translator.autocast():

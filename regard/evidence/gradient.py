@@ -19,7 +19,7 @@ def gradient(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]
     """Return the gradient × input of every target word; each has its own copy of the sentence in one backward pass."""
     target, source = trace.target, trace.source
     count, model = len(target.words), translator.model
-    batch, lengths = translator.batch([translator.tokens(source.text)] * count)
+    batch, lengths = translator.batch([translator.source_tokens(source.text)] * count)
     decoder_input = torch.tensor([[START, *tokens[:-1]]] * count, device=batch.device)
     expected = torch.tensor([tokens] * count, device=batch.device)
     embedded: list[Tensor] = []

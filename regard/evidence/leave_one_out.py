@@ -18,7 +18,7 @@ def leave_one_out(translator: ExaminedTranslator, trace: Trace, tokens: Sequence
     source, target = trace.source, trace.target
     words = [word for word in source.words if word.text]
     texts = [source.text, *(tidy(source.text[: word.start] + " " + source.text[word.end :]) for word in words)]
-    batch, lengths = translator.batch([translator.tokens(text) for text in texts])
+    batch, lengths = translator.batch([translator.source_tokens(text) for text in texts])
     with translator.autocast():
         forced = force_decode(translator.model, batch, lengths, [tokens] * len(texts))
     log_probs = np.stack([each.log_probabilities for each in forced])  # [1 + source words, target pieces]

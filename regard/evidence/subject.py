@@ -27,10 +27,10 @@ class ExaminedTranslator(Protocol):
     def autocast(self) -> AbstractContextManager[object]:
         """Compute in the precision that was asked for."""
 
-    def tokens(self, text: str) -> list[int]:
+    def source_tokens(self, text: str) -> list[int]:
         """Return the token ids of a source text, ending with the end token."""
 
-    def said(self, trace: Trace) -> list[int]:
+    def target_tokens(self, trace: Trace) -> list[int]:
         """Return the token ids of a trace's target."""
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

@@ -48,7 +48,7 @@ def _with_image_size(options: ImageOptions) -> ImageOptions:
     return replace(options, image_height=height, image_width=width, channels=options.channels or 1)
 
 
-def put(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
+def load_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
     """Copy weights into a model; raise a ValueError if a name is missing or superfluous, or a shape differs."""
     parameters = dict(model.named_parameters())
     if parameters.keys() != weights.keys():

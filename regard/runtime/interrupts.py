@@ -14,7 +14,7 @@ class Interrupts:
     """Remembers whether Ctrl-C was pressed, unless SIGINT is ignored or handled otherwise."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.received = False
         self.may_end_at_once = False
         """nothing needs to be cleaned up yet; also, a KeyboardInterrupt raised during an import may get lost"""
 
@@ -25,7 +25,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
+        self.received = True
         if self.may_end_at_once:
             os.write(2, b"regard: interrupted\n")
             os._exit(EXIT_CODE)

@@ -20,7 +20,7 @@ def exact_products() -> bool:
 
 
 @contextmanager
-def products(exact: bool) -> Iterator[None]:
+def float32_products(exact: bool) -> Iterator[None]:
     """In this context, compute float32 products exactly, or from factors rounded to TF32's 10 bits."""
     matmul_before, cudnn_before = _matmul_precision(), _cudnn_precision()
     torch.set_float32_matmul_precision("highest" if exact else "high")

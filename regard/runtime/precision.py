@@ -8,7 +8,7 @@ from typing import Literal
 
 import torch
 
-from regard.runtime.matmul_precision import products
+from regard.runtime.matmul_precision import float32_products
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -16,7 +16,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
     """Return the autocast context: bfloat16 for `bf16`, and for `auto` on a CPU with bfloat16 instructions.
 
-    On a GPU, `auto` means float32 with TF32 products (`fast_products`).
+    On a GPU, `auto` means float32 with TF32 products (`tf32_products`).
     """
     if precision not in ("auto", "fp32", "bf16"):
         raise ValueError(f"precision: expected auto, fp32 or bf16, got {precision!r}")
@@ -24,12 +24,12 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
     return torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16)
 
 
-def fast_products(precision: Precision, device: torch.device) -> AbstractContextManager[None]:
+def tf32_products(precision: Precision, device: torch.device) -> AbstractContextManager[None]:
     """Return a context for training on a GPU: TF32 products unless `precision` is `fp32`.
 
     TF32 rounds the factors of float32 products to 10 bits; sums, states and weights stay float32.
     """
-    return products(exact=precision == "fp32") if device.type == "cuda" else nullcontext()
+    return float32_products(exact=precision == "fp32") if device.type == "cuda" else nullcontext()
 
 
 def read_device(name: str | None) -> torch.device:

@@ -12,7 +12,7 @@ from torch._subclasses import FakeTensor
 from torch.autograd import forward_ad
 
 
-def transform_of(states: Tensor) -> str | None:
+def active_transform(states: Tensor) -> str | None:
     """Return a description of the transform that allows plain operations only; None: there is none."""
     if torch.compiler.is_compiling():
         return "torch.compile or torch.export is tracing"

@@ -15,8 +15,8 @@ from regard.text.pairs import (
     Pair,
     Row,
     RowFormat,
-    broken,
     corpus_from_rows,
+    has_lone_surrogate,
     is_json_lines,
     json_objects,
     pairs_from_rows,
@@ -58,6 +58,6 @@ def _fields(record: dict[str, Any] | str) -> Row:
     for name, value in zip(LABELLED.sides, (text, label), strict=True):
         if not isinstance(value, str):
             return f"{name!r} is not text"
-        if broken(value):
+        if has_lone_surrogate(value):
             return "half a surrogate pair"
     return text, label

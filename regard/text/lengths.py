@@ -13,7 +13,7 @@ from regard.text.pairs import Corpus, Pair
 
 Counted = tuple[Pair, int]
 """a pair and the number of tokens of its longer side"""
-LEAST_CHARACTERS, LEAST_TOKENS = 1_000, 400
+MIN_CHARACTER_LIMIT, MIN_TOKEN_LIMIT = 1_000, 400
 """lower bounds of limits taken from the data"""
 QUANTILE, FACTOR = 0.95, 6
 """a limit is this factor times this quantile of the lengths"""
@@ -29,7 +29,7 @@ def limit_from(lengths: Sequence[int], least: int) -> int:
 
 def character_limit(pairs: Sequence[Pair]) -> int:
     """Return the limit in characters for a corpus of these pairs."""
-    return limit_from([characters(pair) for pair in pairs], LEAST_CHARACTERS)
+    return limit_from([characters(pair) for pair in pairs], MIN_CHARACTER_LIMIT)
 
 
 def characters(pair: Pair) -> int:
@@ -70,8 +70,8 @@ class TokenLimit:
     @classmethod
     def of(cls, train: Sequence[Counted], dev: Sequence[Counted], limit: int | None) -> TokenLimit:
         """Select the pairs within `limit` tokens; None: a limit taken from the data."""
-        limit = limit or limit_from([count for _, count in train], LEAST_TOKENS)
-        longest = max(limit, limit_from([count for _, count in dev], LEAST_TOKENS))
+        limit = limit or limit_from([count for _, count in train], MIN_TOKEN_LIMIT)
+        longest = max(limit, limit_from([count for _, count in dev], MIN_TOKEN_LIMIT))
         skipped: list[str] = []
         return cls(limit, _within(train, limit, "", skipped), _within(dev, longest, "dev: ", skipped), skipped)
 

@@ -214,12 +214,12 @@ def _fields(record: dict[str, Any], languages: tuple[str, str] | None) -> Row:
     for name in names:
         if not isinstance(texts.get(name), str):
             return f"{name!r} is not text" if name in texts else f"no {name!r} in translation"
-        if broken(texts[name]):
+        if has_lone_surrogate(texts[name]):
             return "half a surrogate pair"
     return texts[names[0]], texts[names[1]]
 
 
-def broken(text: str) -> bool:
+def has_lone_surrogate(text: str) -> bool:
     """Return whether the text has a lone surrogate, which JSON can express and UTF-8 cannot."""
     return re.search("[\ud800-\udfff]", text) is not None
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from regard.config import folder as folders
-from regard.runtime.precision import Precision, autocast, fast_products
+from regard.runtime.precision import Precision, autocast, tf32_products
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
@@ -121,7 +121,7 @@ class Loop:
             device = self.machine.device
             with (
                 deferred_interrupt(self._stop_soon),
-                fast_products(self.machine.precision, device),
+                tf32_products(self.machine.precision, device),
                 prefetching(device),
             ):
                 if progress.update and not progress.ended:

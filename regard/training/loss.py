@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from regard.core.kernels.gpu.kernels import without_kernels
+from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.runtime.packed_product import product_dtype
 
 CPU_ROWS = 128
@@ -80,7 +80,7 @@ def _row_weights(real: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _has_kernel(logits: Tensor) -> bool:
-    if logits.dtype is torch.float64 or without_kernels(logits.device) is not None:
+    if logits.dtype is torch.float64 or why_no_triton(logits.device) is not None:
         return False
     from regard.training.loss_device import MAX_VOCABULARY
 

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.core.kernels.gpu.blocks import power
+from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.runtime.device_guard import device_guard
 
 MAX_VOCABULARY = 1 << 16
@@ -23,7 +23,7 @@ def row_losses_(
     count, size = logits.shape
     losses = logits.new_empty(count, dtype=torch.float32)
     if count:
-        block = power(size)
+        block = next_power_of_two(size)
         with device_guard(logits.device):
             _row_loss[(count,)](
                 logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,

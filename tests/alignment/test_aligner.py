@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.alignment.aligner import BATCH_SIZE, MAX_CHARACTERS, Way, align
+from regard.alignment.aligner import BATCH_SIZE, MAX_CHARACTERS, AlignmentOptions, align
 from regard.alignment.links import parse_links
 from regard.alignment.reading import Reading
 from tests.alignment.hand_made import Told, same_word
@@ -40,7 +40,7 @@ def test_two_directions_are_put_together_source_first() -> None:
         return 0.9 * ((one, other) in {("B", "b"), ("c", "c"), ("B", "a")})
 
     def links(how: str, pairs: list[tuple[str, str]] = PAIRS[:1]) -> list[frozenset[tuple[int, int]]]:
-        return list(align(pairs, Told(forward), Told(backward), Way(symmetrization=how)))  # type: ignore[arg-type]
+        return list(align(pairs, Told(forward), Told(backward), AlignmentOptions(symmetrization=how)))  # type: ignore[arg-type]
 
     assert links("intersection") == [parse_links("1-0 2-1")]
     assert links("union") == [parse_links("0-0 1-0 2-1 2-2")]
@@ -51,17 +51,17 @@ def test_two_directions_are_put_together_source_first() -> None:
 
 def test_the_way_reaches_the_links() -> None:
     pairs = [("a b", "a b")]
-    assert list(align(pairs, Told(same_word), way=Way(reading=Reading(later=True)))) == [parse_links("1-0")], (
-        "the row of b, then of the end"
-    )
-    assert list(align(pairs, Told(same_word), way=Way(least=0.7))) == [frozenset()]
+    assert list(align(pairs, Told(same_word), way=AlignmentOptions(reading=Reading(later=True)))) == [
+        parse_links("1-0")
+    ], "the row of b, then of the end"
+    assert list(align(pairs, Told(same_word), way=AlignmentOptions(least=0.7))) == [frozenset()]
     weak = Told(lambda one, other: 0.1 * (one == other))
     assert list(align(pairs, weak)) == [frozenset()], "both look at the end token"
-    assert list(align(pairs, weak, way=Way(end=False))) == [parse_links("0-0 1-1")]
-    assert list(align(pairs, weak, weak, way=Way(end=False))) == [parse_links("0-0 1-1")]
+    assert list(align(pairs, weak, way=AlignmentOptions(end=False))) == [parse_links("0-0 1-1")]
+    assert list(align(pairs, weak, weak, way=AlignmentOptions(end=False))) == [parse_links("0-0 1-1")]
     both = Told(lambda one, other: 0.45)
-    assert list(align(pairs, both, way=Way("threshold"))) == [parse_links("0-0 0-1 1-0 1-1")]
-    assert list(align(pairs, both, both, Way("mutual", "soft"))) == [parse_links("0-0")]
+    assert list(align(pairs, both, way=AlignmentOptions("threshold"))) == [parse_links("0-0 0-1 1-0 1-1")]
+    assert list(align(pairs, both, both, AlignmentOptions("mutual", "soft"))) == [parse_links("0-0")]
 
 
 def test_a_trace_of_another_text_is_told_with_its_line() -> None:
@@ -75,9 +75,9 @@ def test_a_trace_of_another_text_is_told_with_its_line() -> None:
 
 def test_unknown_ways_are_refused() -> None:
     with pytest.raises(ValueError, match=r"symmetrization: expected one of .*, soft, got 'best'"):
-        Way(symmetrization="best")  # type: ignore[arg-type]
+        AlignmentOptions(symmetrization="best")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="method: expected one of argmax, threshold, mutual, got 'best'"):
-        Way("best")  # type: ignore[arg-type]
+        AlignmentOptions("best")  # type: ignore[arg-type]
 
 
 def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:

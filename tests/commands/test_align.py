@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.alignment import Way, align, error_rate, parse_links, read_gold, write_links
+from regard.alignment import AlignmentOptions, align, error_rate, parse_links, read_gold, write_links
 from regard.alignment.reading import Reading
 from tests.test_cli import Inside, inside, refused  # noqa: F401, a fixture
 from tests.training import toy
@@ -30,7 +30,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(
-    files: Path, way: Way | None = None, both: bool = False, texts: list[tuple[str, str]] = TEXTS
+    files: Path, way: AlignmentOptions | None = None, both: bool = False, texts: list[tuple[str, str]] = TEXTS
 ) -> list[str]:
     translators = [regard.load(files / name, "cpu") for name in ("forward", "backward")[: 1 + both]]
     found = [write_links(links) for links in align(texts, *translators, way=way)]
@@ -51,15 +51,15 @@ def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:  #
 @pytest.mark.parametrize(
     ("arguments", "way"),
     [
-        ([], Way()),
-        (["--symmetrize", "intersection"], Way(symmetrization="intersection")),
-        (["--symmetrize", "union", "--later"], Way(symmetrization="union", reading=Reading(later=True))),
-        (["--symmetrize", "soft"], Way("threshold", "soft")),
-        (["--symmetrize", "soft", "--method", "mutual"], Way("mutual", "soft")),
-        (["--method", "threshold", "--least", "0.1"], Way("threshold", least=0.1)),
+        ([], AlignmentOptions()),
+        (["--symmetrize", "intersection"], AlignmentOptions(symmetrization="intersection")),
+        (["--symmetrize", "union", "--later"], AlignmentOptions(symmetrization="union", reading=Reading(later=True))),
+        (["--symmetrize", "soft"], AlignmentOptions("threshold", "soft")),
+        (["--symmetrize", "soft", "--method", "mutual"], AlignmentOptions("mutual", "soft")),
+        (["--method", "threshold", "--least", "0.1"], AlignmentOptions("threshold", least=0.1)),
     ],
 )
-def test_two_directions(arguments: list[str], way: Way, files: Path, inside: Inside) -> None:  # noqa: F811
+def test_two_directions(arguments: list[str], way: AlignmentOptions, files: Path, inside: Inside) -> None:  # noqa: F811
     done = inside("align", files / "forward", files / "pairs.tsv", "--with", files / "backward", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split("\n") == [*expected(files, way, both=True), ""]

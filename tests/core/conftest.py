@@ -12,10 +12,10 @@ from regard.core.kernels.cpu import energies, parts, tile_access
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tiles of 4 queries, a few pairs at a time, and no pattern so small that the dense kernel takes it."""
     parts.parts_of.cache_clear()
-    monkeypatch.setattr(parts, "ROWS", 4)
-    monkeypatch.setattr(tile_access, "_PAIRS", 64)
-    monkeypatch.setattr(tile_access, "_MANY", 2)
-    monkeypatch.setattr(energies, "_PAIRS", 64)
-    monkeypatch.setattr(dense, "_SMALL", 0)
+    monkeypatch.setattr(parts, "TILE_ROWS", 4)
+    monkeypatch.setattr(tile_access, "_MAX_PAIRS", 64)
+    monkeypatch.setattr(tile_access, "_MAX_SPANS", 2)
+    monkeypatch.setattr(energies, "_MAX_ELEMENTS", 64)
+    monkeypatch.setattr(dense, "_MAX_MASKED_PAIRS", 0)
     yield
     parts.parts_of.cache_clear()

@@ -112,5 +112,5 @@ def test_large_float32_goes_along_blocks_where_kernels_are_and_products_may_be_r
     request = plan(states, states, states, lengths=[size, 3]).request
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
     assert Dense().refuse(request) is None  # on a CPU
-    monkeypatch.setattr(kernels, "without_kernels", lambda _: None)
+    monkeypatch.setattr(kernels, "why_no_triton", lambda _: None)
     assert (Dense().refuse(request) is None) == taken

@@ -38,7 +38,7 @@ def told(translator: regard.Translator, source: str) -> np.ndarray:
 
 
 def test_leaving_a_word_out_costs_what_forced_decoding_says(translator: regard.Translator, trace: Trace) -> None:
-    found = leave_one_out(translator, trace, translator.said(trace))
+    found = leave_one_out(translator, trace, translator.target_tokens(trace))
     words = SOURCE.rstrip(".").split()
     assert [word.text for word in trace.source.words] == [*words, ".", ""]
     for column in range(len(words)):
@@ -53,7 +53,7 @@ def test_leaving_a_word_out_costs_what_forced_decoding_says(translator: regard.T
 
 def test_gradients_are_those_of_a_small_change(translator: regard.Translator, trace: Trace) -> None:
     """d/dε log p with one word's embedding scaled by 1 + ε is gradient × input."""
-    tokens = translator.said(trace)
+    tokens = translator.target_tokens(trace)
     found = gradient(translator, trace, tokens)
     assert found.values.shape == (len(trace.target.words), len(trace.source.words)) and (found.values >= 0).all()
     piece = 0
@@ -85,14 +85,14 @@ def test_gradients_are_taken_without_cudnn_in_evaluation_mode(translator: regard
 
     handle = translator.model.register_forward_pre_hook(note)
     try:
-        gradient(translator, trace, translator.said(trace))
+        gradient(translator, trace, translator.target_tokens(trace))
     finally:
         handle.remove()
     assert seen == [(False, False)] and torch.backends.cudnn.enabled
 
 
 def test_uniform_attention_says_something_else(translator: regard.Translator, trace: Trace) -> None:
-    plain, uniform, shuffled = altered(translator, trace, translator.said(trace))
+    plain, uniform, shuffled = altered(translator, trace, translator.target_tokens(trace))
     assert plain.name == "as it is"
     assert plain.log_probability == pytest.approx(trace.candidates[0].log_probability, abs=1e-4)
     assert plain.text == translator.translate(SOURCE, regard.tasks.translation.predictor.Search(1))
@@ -106,4 +106,4 @@ def test_all_of_it_goes_into_the_trace_and_back(translator: regard.Translator, t
     assert all(-1 <= each.agreement <= 1 for each in found.evidence) and len(found.altered) == 3
     again = Trace.from_dict(found.as_dict())
     assert again.as_dict() == found.as_dict()
-    assert translator.said(again) == translator.said(trace)
+    assert translator.target_tokens(again) == translator.target_tokens(trace)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import attention
-from regard.runtime.matmul_precision import exact_products, products
+from regard.runtime.matmul_precision import exact_products, float32_products
 
 NEWER = hasattr(torch.backends, "fp32_precision")
 
@@ -27,7 +27,7 @@ def test_the_older_way() -> None:
     assert exact_products()
     torch.set_float32_matmul_precision("medium")
     assert not exact_products()
-    with products(exact=True):
+    with float32_products(exact=True):
         assert exact_products() and not torch.backends.cudnn.allow_tf32
     assert torch.get_float32_matmul_precision() == "medium" and torch.backends.cudnn.allow_tf32
 
@@ -40,7 +40,7 @@ def test_the_newer_way(where: str) -> None:
     assert not exact_products()
     states = torch.randn(2, 600, 8)
     assert attention(states, states, states).context.isfinite().all()
-    with products(exact=True):
+    with float32_products(exact=True):
         assert exact_products()
     assert not exact_products()
     assert torch.backends.cudnn.conv.fp32_precision == "ieee"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.text.lengths import LEAST_CHARACTERS, TokenLimit, character_limit, limit_from, within_characters
+from regard.text.lengths import MIN_CHARACTER_LIMIT, TokenLimit, character_limit, limit_from, within_characters
 from regard.text.pairs import Corpus, Pair
 
 
@@ -36,7 +36,7 @@ def test_a_long_line_is_counted_with_the_limit_and_its_key() -> None:
 
 def test_the_target_counts_too() -> None:
     given = Corpus([Pair("a", "b" * 2000, 1), Pair("a", "b", 2)], 2, {}, "x")
-    assert [pair.line for pair in within_characters(given, LEAST_CHARACTERS).pairs] == [2]
+    assert [pair.line for pair in within_characters(given, MIN_CHARACTER_LIMIT).pairs] == [2]
 
 
 def test_a_limit_that_leaves_nothing_is_an_error() -> None:

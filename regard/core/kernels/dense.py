@@ -21,8 +21,10 @@ from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import Bilinear
 
-_SMALL = 1 << 14  # pairs (T · S): below this a dense mask costs less than the tiles' bookkeeping
-_LARGE = 1 << 18  # pairs: from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)
+_MAX_MASKED_PAIRS = 1 << 14  # pairs (T · S): below this a dense mask costs less than the tiles' bookkeeping
+_MIN_BLOCKED_PAIRS = (
+    1 << 18
+)  # pairs: from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)
 
 
 class Dense:
@@ -45,11 +47,19 @@ class Dense:
             return "values and keys differ in width: torch would form all weights"
         if 0 in (*request.leading, request.queries, request.keys):
             return "there is nothing to compute"
-        if not self._causal(request) and request.pattern != Full() and request.queries * request.keys > _SMALL:
+        if (
+            not self._causal(request)
+            and request.pattern != Full()
+            and request.queries * request.keys > _MAX_MASKED_PAIRS
+        ):
             return f"the pattern would become a mask of {request.queries} × {request.keys}"
         if (reason := request.transform) is not None and not (torch.compiler.is_compiling() or request.query.is_meta):
             return reason
-        if request.queries * request.keys >= _LARGE and FusedDot().refuse(request) is None and rounds_float32(request):
+        if (
+            request.queries * request.keys >= _MIN_BLOCKED_PAIRS
+            and FusedDot().refuse(request) is None
+            and rounds_float32(request)
+        ):
             return "torch's attention in float32 takes longer than products in TF32 along blocks"
         return None
 

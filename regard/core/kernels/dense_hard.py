@@ -22,7 +22,7 @@ from regard.core.result import Result
 from regard.core.scores import Bilinear, at_least_float32
 from regard.runtime import noise
 from regard.runtime.autocast import without_autocast
-from regard.runtime.matmul_precision import products
+from regard.runtime.matmul_precision import float32_products
 
 MAX_PAIRS = 1 << 22
 """the most pairs, over all rows of the batch; their energies take 16 MiB"""
@@ -70,7 +70,7 @@ def _energies(request: Request) -> Tensor:
     """
     terms, mask = request.terms, request.mask()
     assert isinstance(terms, Bilinear)
-    with without_autocast(request.query.device), products(exact=True):
+    with without_autocast(request.query.device), float32_products(exact=True):
         energies = (at_least_float32(terms.query) * terms.scale) @ at_least_float32(terms.key).mT
     if request.bias is not None:
         energies = (energies + request.bias).clamp(min=HIDDEN)

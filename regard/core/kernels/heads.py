@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
-from regard.core.scores import AdditiveTerms, Bilinear, GivenTerms
+from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms
 from regard.runtime.device_cache import device_cache
 
 
@@ -94,7 +94,7 @@ def _select_heads(request: Request, heads: list[int], pattern: Pattern) -> Reque
         query=query,
         key=key,
         value=value,
-        score=GivenTerms(head_terms, request.score.title),
+        score=PrecomputedTerms(head_terms, request.score.title),
         pattern=pattern,
         bias=select(request.bias, 2),
         visible=select(request.visible, 1),

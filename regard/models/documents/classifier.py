@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import choices, fraction, whole_number
-from regard.core.kernels.gpu.kernels import without_kernels
+from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.models.documents.counts import Counts
 from regard.models.documents.levels import FlatLevel, Hierarchical
 from regard.models.documents.states import Kind, States
@@ -69,7 +69,7 @@ class ClassifierOptions:
 
     def __post_init__(self) -> None:
         for name in ("width", "hidden", "layers", "queries", "attention"):
-            whole_number("model", name, getattr(self, name), least=1)
+            whole_number("model", name, getattr(self, name), minimum=1)
         for name in ("neighbours", "positions"):
             whole_number("model", name, getattr(self, name))
         for name in ("output_dropout", "left_out"):
@@ -123,7 +123,7 @@ class TextClassifier(nn.Module):
     def can_capture(self, device: torch.device) -> bool:
         """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? Hierarchical pooling
         does: it counts the sentences."""
-        if self.options.hierarchical or without_kernels(device) is not None:
+        if self.options.hierarchical or why_no_triton(device) is not None:
             return False
         return all(judge.level.states.can_capture(device) for judge in self.judges)  # type: ignore[operator, union-attr]
 

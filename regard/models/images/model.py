@@ -56,7 +56,7 @@ class ImageOptions:
     def __post_init__(self) -> None:
         for name in ("image_height", "image_width", "channels", "layers"):
             whole_number("model", name, getattr(self, name))
-        whole_number("model", "patch", self.patch, least=1)
+        whole_number("model", "patch", self.patch, minimum=1)
         choices("model", self)
         assert self.shape  # which checks the rest
 
@@ -172,7 +172,7 @@ class ImageModel(nn.Module):
         self.encoder = ImageEncoder(options)
         self.pool = Pool(options.width)
         self.dropout = Dropout(options.dropout)
-        self.output = nn.Linear(options.width, whole_number("ImageModel", "classes", classes, least=1))
+        self.output = nn.Linear(options.width, whole_number("ImageModel", "classes", classes, minimum=1))
 
     def forward(self, pictures: Tensor, weights: bool = False) -> ImageModelOutput:
         """Classify images [B, C, height, width]."""

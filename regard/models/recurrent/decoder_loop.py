@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
-from regard.core.kernels.gpu.blocks import power
+from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.models.recurrent.step_product import GpuStepProduct, stacked
 from regard.runtime.device_guard import device_guard
 
@@ -59,8 +59,8 @@ def decode(
 
 def _tile(keys: int, *features: int) -> dict[str, int]:
     """Return the launch options of an attention kernel: how many keys and features a program holds at once."""
-    size = power(keys)
-    return {"KEYS": size, "BLOCK": min(power(max(features)), max(16, TILE // size)), "num_warps": 8}
+    size = next_power_of_two(keys)
+    return {"KEYS": size, "BLOCK": min(next_power_of_two(max(features)), max(16, TILE // size)), "num_warps": 8}
 
 
 def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
@@ -160,10 +160,10 @@ class _DecoderLoop(torch.autograd.Function):
             )  # fmt: skip
             gates_back(grad_gates[0, t], border, grad_gates.stride(0))
         grad_key, grad_vector = torch.empty_like(key), key.new_empty(batch, score)
-        block = max(16, min(64, TILE // 2 // power(keys)))
+        block = max(16, min(64, TILE // 2 // next_power_of_two(keys)))
         device.keys_backward[(batch, -(-score // block))](
             queries, key, weights.vector, grad_energies, grad_key, grad_vector, steps, batch, keys, score,
-            KEYS=power(keys), BLOCK=block,
+            KEYS=next_power_of_two(keys), BLOCK=block,
         )  # fmt: skip
         previous = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
         grad_weights = (

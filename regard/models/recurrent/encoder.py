@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.core.kernels.gpu.kernels import without_kernels
+from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.core.scores import at_least_float32
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
@@ -48,7 +48,7 @@ class Recurrence(nn.Module):
         """Can a CUDA graph capture it, because it runs without synchronizing with the host? That holds for a GRU of one
         layer, if the device has the kernels for it."""
         gru = isinstance(self.recurrence, nn.GRU) and self.recurrence.num_layers == 1
-        return gru and without_kernels(device) is None
+        return gru and why_no_triton(device) is None
 
     def _fused(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         """Run it by one function for all steps (encoder_loop.py), in float32."""

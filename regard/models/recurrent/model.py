@@ -20,7 +20,7 @@ from torch.nn.functional import linear
 
 from regard.core.attention import Attention
 from regard.core.checks import choices, fraction, whole_number
-from regard.core.kernels.gpu.kernels import without_kernels
+from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
@@ -74,7 +74,7 @@ class RecurrentOptions:
 
     def __post_init__(self) -> None:
         for name in ("embedding", "encoder", "encoder_layers", "decoder", "decoder_layers", "attention"):
-            whole_number("model", name, getattr(self, name), least=1)
+            whole_number("model", name, getattr(self, name), minimum=1)
         whole_number("model", "predictive", self.predictive)
         whole_number("model", "readout", self.readout)
         if self.tie != "none" and self.readout not in (0, self.embedding):
@@ -194,7 +194,7 @@ class Recurrent(nn.Module):
         return plain and kind == ("gru", "luong", "additive", "softmax", "full")
 
     def _runs_as_one(self, states: Tensor) -> bool:
-        return self._has_fused_loop and states.dtype is torch.float32 and without_kernels(states.device) is None
+        return self._has_fused_loop and states.dtype is torch.float32 and why_no_triton(states.device) is None
 
     def _fused_loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
         """Decode by one function for all steps (decoder_loop.py), on a GPU."""

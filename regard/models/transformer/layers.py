@@ -38,7 +38,7 @@ class AttentionOptions:
 
     def __post_init__(self) -> None:
         if self.kv_heads is not None:
-            whole_number("attention", "kv_heads", self.kv_heads, least=1)
+            whole_number("attention", "kv_heads", self.kv_heads, minimum=1)
         choices("attention", self)
         parse(self.pattern)
 
@@ -58,7 +58,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         for name in ("width", "heads", "feedforward"):
-            whole_number("model", name, getattr(self, name), least=1)
+            whole_number("model", name, getattr(self, name), minimum=1)
         fraction("model.dropout", self.dropout)
         fraction("model.attention_dropout", self.attention_dropout)
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import choices, whole_number
-from regard.core.kernels.gpu.kernels import without_kernels
+from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded
 from regard.models.dropout import Dropout
@@ -61,7 +61,7 @@ class TransformerOptions:
 
     def __post_init__(self) -> None:
         for name in ("encoder_layers", "decoder_layers", "longest"):
-            whole_number("model", name, getattr(self, name), least=1)
+            whole_number("model", name, getattr(self, name), minimum=1)
         choices("model", self)
         assert self.shape  # which checks the rest
 
@@ -190,7 +190,7 @@ class Transformer(nn.Module):
         standard = all(
             (each.score, each.pattern, each.normalizer) == ("scaled_dot", "full", "softmax") for each in attentions
         )
-        supported = without_kernels(device) is None and standard
+        supported = why_no_triton(device) is None and standard
         return supported and options.positions != "alibi" and not options.attention_dropout
 
     def logits(self, output: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import read_recipe
 from regard.metrics.translation import Scores
-from regard.models.building import put
+from regard.models.building import load_weights
 from regard.models.images.captioner import CaptionerOptions, build_captioner
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.captioning.predictor import Captioner
@@ -44,7 +44,7 @@ class CaptionsSpec(TaskSpec[Captioner, CaptionedImages]):
         if not isinstance(recipe.model, CaptionerOptions):
             raise ValueError(f"{folder}: damaged: expected a recipe with the model of a captioner")
         model = build_captioner(recipe.model, len(vocabulary))
-        put(model, folders.trained_weights(folder, card))
+        load_weights(model, folders.trained_weights(folder, card))
         return Captioner(model, vocabulary, recipe, card, where, precision)
 
     def score(self, model: Captioner, dev: Sequence[tuple[Tensor, str]]) -> Scores:

@@ -13,7 +13,7 @@ from regard.config.recipe_text import read_recipe
 from regard.evidence.of_label import examined_label
 from regard.look.trace import Trace
 from regard.metrics.classification import LabelScores
-from regard.models.building import put
+from regard.models.building import load_weights
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.classification.labelling import Labeller
@@ -57,7 +57,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
             raise ValueError(f"{folder}: damaged: expected `labels` in {folders.CARD}")
         reader = Reader(folders.read_vocabularies(folder).source)
         model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
-        put(model, folders.trained_weights(folder, card))
+        load_weights(model, folders.trained_weights(folder, card))
         return Classifier(Labeller(model, reader, labels, card), recipe, card, where, precision)
 
     def score(self, model: Classifier, dev: Pairs) -> LabelScores:

@@ -12,7 +12,7 @@ from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import read_recipe
 from regard.metrics.classification import LabelScores
-from regard.models.building import put
+from regard.models.building import load_weights
 from regard.models.images.model import ImageModel, ImageOptions
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.images.data import Images, image_data
@@ -46,7 +46,7 @@ class ImagesSpec(TaskSpec[ImageClassifier, Images]):
         if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
             raise ValueError(f"{folder}: damaged: expected `labels` in {folders.CARD}")
         model = ImageModel(recipe.model, len(labels))
-        put(model, folders.trained_weights(folder, card))
+        load_weights(model, folders.trained_weights(folder, card))
         return ImageClassifier(model, labels, recipe, card, where, precision)
 
     def score(self, model: ImageClassifier, dev: Sequence[tuple[Tensor, str]]) -> LabelScores:

@@ -15,7 +15,7 @@ from regard.config.recipe import Recipe
 from regard.look.trace import Candidate, Side, Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import TranslationModel
-from regard.models.ready import Ready
+from regard.models.prepared import PreparedModel
 from regard.runtime.precision import Precision, autocast
 from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
@@ -25,7 +25,7 @@ from regard.search.stepwise import greedy
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
 from regard.text.cutting import cut
-from regard.text.lengths import LEAST_TOKENS
+from regard.text.lengths import MIN_TOKEN_LIMIT
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 
@@ -129,11 +129,11 @@ class Translator:
         """Return a context in which the model computes in the precision that was asked for."""
         return autocast(self._precision, self.device)
 
-    def tokens(self, text: str) -> list[int]:
+    def source_tokens(self, text: str) -> list[int]:
         """Return the token ids of a source text, ending with the end token."""
         return list(self._tracer.source(tidy(text)).tokens)
 
-    def said(self, trace: Trace) -> list[int]:
+    def target_tokens(self, trace: Trace) -> list[int]:
         """Return the target token ids of a trace."""
         return list(trace.target.tokens or self._tracer.encoded_target(trace.target.text).tokens)
 
@@ -198,7 +198,7 @@ class Translator:
             return []
         if len(self.vocabularies.source.encode(source)) + 1 <= self._longest:
             return [source]
-        max_tokens = max(self._longest, self.recipe.training.max_tokens or LEAST_TOKENS)
+        max_tokens = max(self._longest, self.recipe.training.max_tokens or MIN_TOKEN_LIMIT)
         parts: list[str] = []
         for sentence in SENTENCE_END.split(source):
             pieces = self.vocabularies.source.pieces(sentence)
@@ -212,7 +212,7 @@ class Translator:
         start = self.vocabularies.target.encode(prefix) if prefix else None
         wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
         with self.autocast():
-            model = Ready.of(self.model)
+            model = PreparedModel.of(self.model)
         for rows in by_length([side.tokens for side in sources], BATCH):
             batch, lengths = self.batch([sources[row].tokens for row in rows])
             with self.autocast():

@@ -15,7 +15,7 @@ from regard.evidence import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
 from regard.metrics.translation import Scores, group, score
-from regard.models.building import build, put
+from regard.models.building import build, load_weights
 from regard.models.documents.classifier import ClassifierOptions
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
@@ -63,7 +63,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         where = read_device(device)
         recipe, vocabularies = folders.read_recipe(folder), folders.read_vocabularies(folder)
         model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
-        put(model, folders.trained_weights(folder, card))
+        load_weights(model, folders.trained_weights(folder, card))
         return Translator(model, vocabularies, recipe, card, where, precision)
 
     def score(self, model: Translator, dev: Pairs) -> Scores:

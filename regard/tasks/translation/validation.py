@@ -11,7 +11,7 @@ from regard.config.folder import Vocabularies
 from regard.look.trace import Trace
 from regard.metrics import translation as scoring
 from regard.models.building import TranslationModel
-from regard.models.ready import Ready, Stepping
+from regard.models.prepared import PreparedModel, SearchModel
 from regard.search.hypothesis import Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.translation.tracing import Tracer
@@ -126,12 +126,12 @@ def _all_alike(translations: list[list[int]]) -> bool:
 
 
 def translate_all(
-    model: Stepping, vocabularies: Vocabularies, limit: LengthLimit, sources: Sequence[str], device: torch.device
+    model: SearchModel, vocabularies: Vocabularies, limit: LengthLimit, sources: Sequence[str], device: torch.device
 ) -> list[Hypothesis]:
     """Translate sources greedily, in batches of similar length."""
     source_tokens = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
     hypotheses: dict[int, Hypothesis] = {}
-    prepared = Ready.of(model)
+    prepared = PreparedModel.of(model)
     for rows in by_length(source_tokens, BATCH):
         batch = padded([source_tokens[row] for row in rows]).to(device)
         lengths = torch.tensor([len(source_tokens[row]) for row in rows])

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.core.kernels.cpu.scratch import Scratch
 from regard.core.scores import at_least_float32
 
-_PAIRS = 1 << 20  # elements of [B, R, C, H] at a time: 4 MiB in float32, which fits into the caches; measured
+_MAX_ELEMENTS = 1 << 20  # elements of [B, R, C, H] at a time: 4 MiB in float32, which fits into the caches; measured
 _MIN_QUERIES = 3  # the fewest queries for which it pays to compute the exponentials of the keys; measured
 _MAX_EXPONENT = 43.0  # e^(2·43) and e^(−2·43) are normal float32 numbers
 
@@ -97,8 +97,8 @@ def _blocks(shape: torch.Size, columns: int) -> list[tuple[slice, slice]]:
     """Return slices of (batch, rows) that have at most _PAIRS elements each, or one row."""
     batch, rows, hidden = shape
     per_row = max(1, columns * hidden)
-    block_rows = max(1, min(rows, _PAIRS // per_row))
-    block_batch = max(1, _PAIRS // (per_row * block_rows)) if block_rows == rows else 1
+    block_rows = max(1, min(rows, _MAX_ELEMENTS // per_row))
+    block_batch = max(1, _MAX_ELEMENTS // (per_row * block_rows)) if block_rows == rows else 1
     return [
         (slice(b, b + block_batch), slice(r, r + block_rows))
         for b in range(0, batch, block_batch)

@@ -21,7 +21,7 @@ from regard.core.kernels.cpu.masks import Masks
 from regard.core.patterns import Both, Either, Pattern, Window, both, either
 from regard.core.spans import Span, Spans
 
-ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
+TILE_ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
 _MAX_TERMS = 16
 
 
@@ -137,14 +137,14 @@ def _part(term: Term, queries: int, keys: int, position: int) -> Part:
     heavy = [] if step > 1 else [r - position for r in pattern.heavy_rows if position <= r < position + queries]
     light = replace(term, pattern=pattern.light) if heavy else term
     tiles = []
-    for start in range(0, rows, ROWS):
-        stop = min(start + ROWS, rows)
+    for start in range(0, rows, TILE_ROWS):
+        stop = min(start + TILE_ROWS, rows)
         replaced = tuple(row - start for row in heavy[bisect_left(heavy, start) : bisect_left(heavy, stop)])
         if len(replaced) < stop - start:
             spans, doubtful = columns_of(light, keys, first_class, ((start, stop),))
             tiles.append(Tile((start, stop), spans, doubtful, replaced))
     heavy_tiles = []
-    for tile_rows in (tuple(heavy[at : at + ROWS]) for at in range(0, len(heavy), ROWS)):
+    for tile_rows in (tuple(heavy[at : at + TILE_ROWS]) for at in range(0, len(heavy), TILE_ROWS)):
         spans, doubtful = columns_of(term, keys, first_class, runs.runs(tile_rows))
         if not spans and columns:  # these rows see no key, but must still replace what the other tiles computed
             spans = doubtful = ((0, 1),)

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.core.kernels.cpu.tile_access import TileAccess, TileSettings
 from regard.core.kernels.residues import blank, ungroup
 from regard.core.scores import at_least_float32
-from regard.runtime.transforms import transform_of
+from regard.runtime.transforms import active_transform
 
 _MAX_PASSES = 8  # the largest k for which k passes are faster than sorting
 
@@ -88,7 +88,7 @@ def first(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def _argtop_k(values: Tensor, k: int) -> Tensor:
     """Return the indices of the k largest values, descending, ties to the first, by k passes or a sort."""
-    if k > _MAX_PASSES or not k or transform_of(values) is not None:  # a transform has no rule for `scatter_`
+    if k > _MAX_PASSES or not k or active_transform(values) is not None:  # a transform has no rule for `scatter_`
         return values.argsort(dim=-1, descending=True, stable=True)[..., :k]
     order = [values.argmax(-1, keepdim=True)]
     if k > 1:

@@ -18,7 +18,7 @@ from regard.core.kernels.flat import FlatRows
 from regard.core.normalizers import Softmax
 from regard.core.reference import counters, drop, log_sum_exp, weights_of
 from regard.core.request import Request
-from regard.core.scores import AdditiveTerms, Bilinear, GivenTerms, at_least_float32, energies_of
+from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms, at_least_float32, energies_of
 from regard.runtime import noise
 from regard.runtime.autocast import without_autocast
 
@@ -47,7 +47,7 @@ def defined(
         query=query,
         key=key,
         value=value,
-        score=GivenTerms(terms, "the score"),
+        score=PrecomputedTerms(terms, "the score"),
         pattern=settings.pattern,
         normalizer=settings.normalizer,
         bias=None if bias is None else FlatRows(at_least_float32(bias), index).take(0, len(query)),

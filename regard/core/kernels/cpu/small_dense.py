@@ -16,7 +16,7 @@ from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import Bilinear, at_least_float32
 from regard.runtime.autocast import without_autocast
-from regard.runtime.transforms import transform_of
+from regard.runtime.transforms import active_transform
 
 MAX_PAIRS, MAX_PAIRS_16_BIT = 1 << 8, 1 << 12
 """the largest T · S at which this is faster than torch's attention, measured on 2 cores with AVX-512"""
@@ -54,4 +54,4 @@ def attend_small(request: Request) -> Result:
 def _empty(energies: Tensor) -> Tensor | None:
     """Return the rows that see no key, bool [..., T, 1]; None if there are none."""
     empty = energies.detach().amax(-1, keepdim=True) <= HIDDEN / 2
-    return empty if transform_of(energies) is not None or bool(empty.any()) else None
+    return empty if active_transform(energies) is not None or bool(empty.any()) else None

@@ -23,8 +23,8 @@ from regard.core.scores import at_least_float32
 from regard.core.spans import Span, Spans
 from regard.runtime import noise
 
-_PAIRS = 1 << 20  # energies of a tile, over all rows of the batch in a chunk: 4 MiB in float32; measured
-_MANY = 8  # more spans than this are gathered by index, and their mask is computed in one call
+_MAX_PAIRS = 1 << 20  # energies of a tile, over all rows of the batch in a chunk: 4 MiB in float32; measured
+_MAX_SPANS = 8  # more spans than this are gathered by index, and their mask is computed in one call
 
 Chunk = tuple[slice, slice]
 """(classes, rows of the batch)"""
@@ -97,8 +97,8 @@ class TileAccess:
         """Yield classes and rows of the batch that are computed together: as many as fit into the caches."""
         # The gradient of the keys, [width, features], counts too: few rows that attend to all keys make it the larger.
         step, area = self.part.step, max(1, tile.width * max(tile.height, self.key.shape[-1]))
-        for classes in _even_slices(step, max(1, _PAIRS // (area * max(1, self.batch)))):
-            for batch in _even_slices(self.batch, max(1, _PAIRS // area)):
+        for classes in _even_slices(step, max(1, _MAX_PAIRS // (area * max(1, self.batch)))):
+            for batch in _even_slices(self.batch, max(1, _MAX_PAIRS // area)):
                 yield classes, batch
 
     def rows_of(self, grouped: Tensor, tile: Tile, chunk: Chunk) -> Tensor:
@@ -118,7 +118,7 @@ class TileAccess:
         selected = grouped[chunk]
         if len(tile.spans) == 1:
             selected = selected[:, :, tile.spans[0][0] : tile.spans[0][1]]
-        elif len(tile.spans) <= _MANY:
+        elif len(tile.spans) <= _MAX_SPANS:
             selected = torch.cat([selected[:, :, lo:hi] for lo, hi in tile.spans], dim=2)
         else:
             selected = selected.index_select(2, self.columns(tile.spans))
@@ -137,7 +137,7 @@ class TileAccess:
         """Add [B, C, D] to [step, G, columns, D]."""
         target = grouped[chunk]
         amount = amount.view(*target.shape[:2], *amount.shape[1:])
-        if len(tile.spans) > _MANY:
+        if len(tile.spans) > _MAX_SPANS:
             target.index_add_(2, self.columns(tile.spans), amount)
             return
         at = 0
@@ -187,7 +187,7 @@ class TileAccess:
 
     def _hide(self, energies: Tensor, tile: Tile, chunk: Chunk) -> None:
         """Set energies [classes, g, R, C] to −inf, in place, where pattern, padding or the caller's mask hide keys."""
-        spans = tile.doubtful if len(tile.doubtful) <= _MANY else tile.spans
+        spans = tile.doubtful if len(tile.doubtful) <= _MAX_SPANS else tile.spans
         for span, at in _within(tile.spans, spans):
             energies[..., at[0] : at[1]].masked_fill_(self._hidden(tile, chunk, span), -torch.inf)
         if self.visible is not None:

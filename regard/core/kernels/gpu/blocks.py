@@ -105,7 +105,7 @@ def pieces_of(
     return (*pieces, places[first:])
 
 
-def power(number: int) -> int:
+def next_power_of_two(number: int) -> int:
     """Return the size of a tile for so many elements: the next power of two, and at least 16, for tensor cores."""
     return max(16, 1 << max(0, number - 1).bit_length())
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.gpu import chosen_device as device
-from regard.core.kernels.gpu.blocks import power
+from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.core.kernels.gpu.device import compile_ahead, launch
 from regard.core.kernels.hard import gather_keys
 from regard.runtime.device_guard import device_guard
@@ -115,4 +115,8 @@ def _sizes(chosen: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
 
 
 def _options(key: Tensor, value: Tensor) -> dict[str, int]:
-    return {"ROWS": QUERIES_PER_PROGRAM, "FEATURES": power(key.shape[-1]), "VALUES": power(value.shape[-1])}
+    return {
+        "ROWS": QUERIES_PER_PROGRAM,
+        "FEATURES": next_power_of_two(key.shape[-1]),
+        "VALUES": next_power_of_two(value.shape[-1]),
+    }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.core.kernels.gpu import parts_device as device
-from regard.core.kernels.gpu.blocks import power
+from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.core.kernels.gpu.device import launch
 
 STATES_PER_PROGRAM = 4
@@ -56,4 +56,9 @@ class SplitTiles:
         return self.tiles, self.firsts, self.lasts
 
     def _options(self, features: int) -> dict[str, int]:
-        return {"SIZE": self.size, "ROWS": STATES_PER_PROGRAM, "PIECES": PARTS_AT_ONCE, "FEATURES": power(features)}
+        return {
+            "SIZE": self.size,
+            "ROWS": STATES_PER_PROGRAM,
+            "PIECES": PARTS_AT_ONCE,
+            "FEATURES": next_power_of_two(features),
+        }

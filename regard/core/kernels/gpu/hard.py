@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.core.kernels.gpu import hard_device as device
 from regard.core.kernels.gpu import query_groups
 from regard.core.kernels.gpu.arrangement import Arrangement, arrangements_of
-from regard.core.kernels.gpu.blocks import power
+from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.core.kernels.gpu.device import launch
 from regard.core.kernels.gpu.dot_problem import DotSettings, one_loop
 from regard.core.kernels.gpu.query_groups import QueryGroup, query_groups_of
@@ -69,7 +69,7 @@ def _group(
             query_positions if noise is None else noise.states, query_positions, key_positions,
             NOISE=noise is not None, VISIBLE=visible is not None, INTERVALS=group.intervals,
             ONE_LOOP=one_loop(settings, query.dtype),
-            HEIGHT=query_groups.HEIGHT, WIDTH=query_groups.WIDTH, FEATURES=power(features),
+            HEIGHT=query_groups.HEIGHT, WIDTH=query_groups.WIDTH, FEATURES=next_power_of_two(features),
             PRECISION=settings.precision,
         )  # fmt: skip
         if jobs.cut is not None:

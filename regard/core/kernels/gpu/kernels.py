@@ -208,7 +208,7 @@ def _not_products(request: Request) -> str | None:
 
 def _unsuited(request: Request) -> str | None:
     """Return why none of the fused kernels can compute the request; None if one can."""
-    reason = without_kernels(request.query.device) or unsuited(request)
+    reason = why_no_triton(request.query.device) or unsuited(request)
     if reason is not None:
         return reason
     if request.value.dtype not in SUPPORTED_DTYPES:
@@ -232,7 +232,7 @@ def _visible(request: Request) -> FlatRows | None:
 
 
 @lru_cache(maxsize=16)
-def without_kernels(device: torch.device) -> str | None:
+def why_no_triton(device: torch.device) -> str | None:
     """Return why our own kernels do not run on a device; None if they do."""
     if device.type != "cuda":
         return "not on a GPU"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from regard.core.kernels.gpu.blocks import power
+from regard.core.kernels.gpu.blocks import next_power_of_two
 
 TILE_ROWS = 64
 """queries or keys of a tile"""
@@ -19,7 +19,7 @@ WIDE_FEATURES = 64
 def tile_width(features: int) -> int:
     """Return the width of a tile for so many features: a power of two, and at least 32, because with narrower tiles
     Triton 3.6 reads beyond the shared memory in 16-bit products."""
-    return max(32, power(features))
+    return max(32, next_power_of_two(features))
 
 
 def stages(dtype: torch.dtype, features: int, values: int, precision: str, available: int) -> int:

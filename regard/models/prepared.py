@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-class Stepping(Protocol):
+class SearchModel(Protocol):
     """The methods of a translation model that search needs."""
 
     def steps(self) -> Any:
@@ -23,17 +23,17 @@ class Stepping(Protocol):
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedModel:
     """A model and its packed weights, with the methods that search needs.
 
     The weights are copies, which do not follow later updates of the model: build a new one for each task.
     """
 
-    model: Stepping
+    model: SearchModel
     steps: Any
 
     @classmethod
-    def of(cls, model: Stepping) -> Ready:
+    def of(cls, model: SearchModel) -> PreparedModel:
         """Pack the weights of a model as they are now."""
         with torch.no_grad():
             return cls(model, model.steps())
