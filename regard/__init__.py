@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from regard.core.multihead import MultiHead
     from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
     from regard.core.pattern_text import parse as parse_pattern
-    from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
+    from regard.core.patterns import Causal, Full, Pattern, Window, per_head
     from regard.core.pool import Pool
     from regard.core.representations import Representations
     from regard.core.result import Result, Top
     from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
+    from regard.core.strided_patterns import Dilated, Strided
     from regard.tasks.captioning.predictor import Captioner
     from regard.tasks.classification.predictor import Classifier
     from regard.tasks.images.data import CaptionedImages, Images
@@ -49,7 +50,8 @@ _NAMES_OF_MODULES = {
     "regard.core.memory": "Memory",
     "regard.core.multihead": "MultiHead",
     "regard.core.normalizers": "Entmax Entmax15 Hard Normalizer Softmax Sparsemax",
-    "regard.core.patterns": "Causal Dilated Full Pattern Strided Window per_head",
+    "regard.core.patterns": "Causal Full Pattern Window per_head",
+    "regard.core.strided_patterns": "Dilated Strided",
     "regard.core.pool": "Pool",
     "regard.core.representations": "Representations",
     "regard.core.result": "Result Top",

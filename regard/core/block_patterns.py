@@ -12,8 +12,9 @@ from torch import Tensor
 
 from regard.core import spans as runs
 from regard.core.checks import broadcast, shape, whole_number
-from regard.core.patterns import Full, Pattern, Strided, Window
+from regard.core.patterns import Full, Pattern, Window
 from regard.core.spans import Spans
+from regard.core.strided_patterns import Strided
 from regard.runtime import noise
 from regard.runtime.device_cache import device_cache
 

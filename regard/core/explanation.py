@@ -8,6 +8,8 @@ import torch
 
 from regard.core.kernels.cpu.parts import HeavyTile, Part, Tile, parts_of
 from regard.core.kernels.cpu.tile_kernels import regroups
+from regard.core.kernels.gpu.arrangement import arrangements_of
+from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, group_blocks
 from regard.core.local import LocalPredictive
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
@@ -47,7 +49,7 @@ def _costs(request: Request, kernel: str) -> list[str]:
         return [f"density  not counted here; all {batch * pairs:,} pairs are computed"]
     if request.terms is None:
         return [f"density  the pattern allows {_percent(_allowed(request), pairs)} of the pairs; all are computed"]
-    allowed, computed = _pair_counts(request) if kernel not in ("dense", "reference") else (_allowed(request), pairs)
+    allowed, computed = _allowed(request), _computed(request, kernel)
     computed_percent = _percent(computed, pairs)
     return [
         f"density  the pattern allows {_percent(allowed, pairs)} of the pairs; {computed_percent} are computed",
@@ -66,11 +68,30 @@ def _parts(request: Request) -> tuple[Part, ...]:
     return parts_of(request.pattern, request.queries, request.keys, request.position, regroups(request))
 
 
-def _pair_counts(request: Request) -> tuple[int, int]:
-    """Return (pairs that the pattern allows, pairs in the tiles), for one row of the batch."""
-    return _allowed(request), sum(
+def _computed(request: Request, kernel: str) -> int:
+    """Return how many pairs a kernel computes for one row of the batch: of whole matrices, tiles or blocks."""
+    assert isinstance(request.pattern, Pattern)
+    if kernel in ("dense", "dense hard", "reference"):
+        return request.queries * request.keys
+    if kernel == "classes":
+        return request.queries * request.keys // request.pattern.step
+    if kernel.startswith("fused"):
+        return _in_blocks(request, regroup=kernel != "fused additive" or regroups(request))
+    return sum(
         tile.height * tile.width * part.step for part in _parts(request) for tile in (*part.tiles, *part.heavy_tiles)
     )
+
+
+def _in_blocks(request: Request, regroup: bool) -> int:
+    """Return how many pairs the blocks of the GPU kernels hold."""
+    assert isinstance(request.pattern, Pattern)
+    sizes = request.queries, request.keys, request.position
+    count = 0
+    for arranged in arrangements_of(request.pattern, *sizes, regroup):
+        queries, keys = (len(each(_CPU)) for each in (arranged.query_positions, arranged.key_positions))
+        groups = group_blocks(arranged.pattern, queries, keys, arranged.position, HEIGHT, WIDTH, _CPU)
+        count += sum(blocks.count for _, blocks in groups)
+    return count * HEIGHT * WIDTH
 
 
 def _allowed(request: Request) -> int:

@@ -23,7 +23,8 @@ import torch
 
 from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
 from regard.core.grid_patterns import Grid
-from regard.core.patterns import Causal, Dilated, Full, Pattern, Strided, Window, per_head
+from regard.core.patterns import Causal, Full, Pattern, Window, per_head
+from regard.core.strided_patterns import Dilated, Strided
 
 _MAX_DEPTH = 50  # of nested parentheses
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=.]))")

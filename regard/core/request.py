@@ -135,13 +135,7 @@ def read(
     check_custom(
         fixed, query.shape[-2], key.shape[-2], checks.whole_number("attention", "position", position), query.device
     )
-    if bias is not None:
-        bias = checks.pairs("bias", bias, pairs, floating=True).to(at_least_float32(query[..., :0, :]).dtype)
-    if allowed is not None:
-        allowed = checks.pairs("allowed", allowed, pairs, floating=False)
-    for name, given in (("bias", bias), ("allowed", allowed)):
-        if given is not None and given.device != query.device:
-            raise TypeError(f"{name}: expected a tensor on {query.device} like query, got one on {given.device}")
+    bias, allowed = _check_pairs(bias, allowed, pairs, query)
     if lengths is None or (remembered and isinstance(lengths, Tensor)):
         counts = lengths
     else:
@@ -166,6 +160,20 @@ def read(
         rows=torch.arange(leading.numel(), device=query.device).view(leading),
         remembered=remembered,
     )
+
+
+def _check_pairs(
+    bias: Tensor | None, allowed: Tensor | None, pairs: tuple[int, ...], query: Tensor
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return bias, in float32 or better, and allowed if both broadcast to `pairs` on the query's device."""
+    if bias is not None:
+        bias = checks.pairs("bias", bias, pairs, floating=True).to(at_least_float32(query[..., :0, :]).dtype)
+    if allowed is not None:
+        allowed = checks.pairs("allowed", allowed, pairs, floating=False)
+    for name, given in (("bias", bias), ("allowed", allowed)):
+        if given is not None and given.device != query.device:
+            raise TypeError(f"{name}: expected a tensor on {query.device} like query, got one on {given.device}")
+    return bias, allowed
 
 
 def without_padding(states: Tensor, visible: Tensor | None) -> Tensor:

@@ -5,7 +5,11 @@ import torch
 
 from regard import Additive, Hard, LocalPredictive, Score, Softmax, Sparsemax, attention, parse_pattern, plan
 from regard.core.kernels.dense import Dense
+from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.gpu import kernels
+from regard.core.kernels.gpu.kernels import Classes, FusedDot
+from regard.core.kernels.kernel import Kernel
+from regard.core.plan import Plan
 
 Q = torch.zeros(2, 4, 600, 8)
 
@@ -114,3 +118,24 @@ def test_large_float32_goes_along_blocks_where_kernels_are_and_products_may_be_r
     assert Dense().refuse(request) is None  # on a CPU
     monkeypatch.setattr(kernels, "why_no_triton", lambda _: None)
     assert (Dense().refuse(request) is None) == taken
+
+
+@pytest.mark.parametrize(
+    ("kernel", "pattern", "share"),
+    [
+        (
+            FusedDot(),
+            "window(64)",
+            (3 * 16 - 2) / 16**2,
+        ),  # of 16 × 16 blocks of 64 × 64: the diagonal and both beside it
+        (FusedDot(), "full", 1.0),
+        (FusedDot(), "causal", 16 * 17 / 2 / 16**2),
+        (Classes(), "strided(8)", 1 / 8),
+        (DenseHard(), "window(64)", 1.0),
+    ],
+    ids=lambda each: getattr(each, "name", str(each)),
+)
+def test_the_explanation_counts_what_a_gpu_kernel_computes(kernel: Kernel, pattern: str, share: float) -> None:
+    states = torch.randn(1, 1024, 8)
+    text = Plan(plan(states, states, states, pattern=pattern).request, kernel, ()).explain()
+    assert f"{100 * share:.2f} % are computed" in text, text

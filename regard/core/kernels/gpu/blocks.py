@@ -21,6 +21,8 @@ from regard.core.patterns import Pattern
 from regard.core.spans import Spans, intersection, runs, union
 from regard.runtime.device_cache import device_cache
 
+HEIGHT, WIDTH = 64, 64
+"""queries and keys of a block"""
 ALL = -1
 """the mask number of a block in which all pairs are allowed"""
 
@@ -87,6 +89,21 @@ def blocks_of(
         _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device),
         torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device),
     )
+
+
+def group_blocks(
+    pattern: Pattern, queries: int, keys: int, position: int, height: int, width: int, device: torch.device
+) -> list[tuple[tuple[int, ...] | None, BlockLists]]:
+    """Return (None, blocks) of all queries with the pattern's light part, then (positions, blocks) of the heavy
+    queries, if there are any, with all that they see."""
+    heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
+    light = pattern.light if heavy else pattern
+    groups: list[tuple[tuple[int, ...] | None, BlockLists]] = [
+        (None, blocks_of(light, range(position, position + queries), keys, height, width, device))
+    ]
+    if heavy:
+        groups.append((heavy, blocks_of(pattern, heavy, keys, height, width, device)))
+    return groups
 
 
 @lru_cache(maxsize=256)

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.flat import FlatRows
+from regard.core.kernels.gpu import blocks
 from regard.core.kernels.gpu import dot_device as device
-from regard.core.kernels.gpu import query_groups
 from regard.core.kernels.gpu.arrangement import Arrangement
 from regard.core.kernels.gpu.blocks import Lists
 from regard.core.kernels.gpu.device import launch, shared_memory
@@ -102,8 +102,8 @@ class DotProblem:
         jobs, lists = self.group.by_query, self.group.blocks.by_query
         context = self._empty_result(self.value, self.rows, self.queries, self.values)
         lse = self._empty_float32(self.rows, self.queries)
-        part_context = self._empty_float32(self.rows, jobs.parts, query_groups.HEIGHT, self.values)
-        part_lse = self._empty_float32(self.rows, jobs.parts, query_groups.HEIGHT)
+        part_context = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT, self.values)
+        part_lse = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT)
         if jobs.count and self.rows:
             launch(
                 device.forward,
@@ -122,7 +122,7 @@ class DotProblem:
         """Return ∂q [G, T, D]."""
         jobs = self.group.by_query
         result = self._empty_result(self.query, *self.query.shape)
-        parts = self._empty_float32(self.rows, jobs.parts, query_groups.HEIGHT, self.features)
+        parts = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT, self.features)
         if jobs.count and self.rows:
             launch(
                 device.query_gradient,
@@ -143,8 +143,8 @@ class DotProblem:
         """Return (∂k, ∂value), with the contribution of the heavy queries if they are given."""
         jobs = self.group.by_key
         grad_key, grad_value = (self._empty_result(states, *states.shape) for states in (self.key, self.value))
-        part_key = self._empty_float32(self.rows, jobs.parts, query_groups.WIDTH, self.features)
-        part_value = self._empty_float32(self.rows, jobs.parts, query_groups.WIDTH, self.values)
+        part_key = self._empty_float32(self.rows, jobs.parts, blocks.WIDTH, self.features)
+        part_value = self._empty_float32(self.rows, jobs.parts, blocks.WIDTH, self.values)
         heavy_problem, heavy_inputs = heavy or (self, inputs)  # placeholders if there are no heavy queries
         lists = heavy_problem.group.blocks.by_key
         if jobs.count and self.rows:
@@ -220,8 +220,8 @@ class DotProblem:
             "scale": self.settings.scale * LOG2,
             "VISIBLE": visible is not None,
             "INTERVALS": self.group.intervals,
-            "HEIGHT": query_groups.HEIGHT,
-            "WIDTH": query_groups.WIDTH,
+            "HEIGHT": blocks.HEIGHT,
+            "WIDTH": blocks.WIDTH,
             "FEATURES": tile_width(self.features),
             "VALUES": tile_width(self.values),
             "ONE_LOOP": self.one_loop,

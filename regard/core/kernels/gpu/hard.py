@@ -7,8 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from regard.core.kernels.gpu import blocks
 from regard.core.kernels.gpu import hard_device as device
-from regard.core.kernels.gpu import query_groups
 from regard.core.kernels.gpu.arrangement import Arrangement, arrangements_of
 from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.core.kernels.gpu.device import launch
@@ -54,8 +54,8 @@ def _group(
     jobs, lists, (count, queries, features) = group.by_query, group.blocks.by_query, query.shape
     best = query.new_full((count, queries), -torch.inf, dtype=torch.float32)
     chosen = torch.full_like(best, -1, dtype=torch.int32)
-    part_best = best.new_empty(count, jobs.parts, query_groups.HEIGHT)
-    part_chosen = chosen.new_empty(count, jobs.parts, query_groups.HEIGHT)
+    part_best = best.new_empty(count, jobs.parts, blocks.HEIGHT)
+    part_chosen = chosen.new_empty(count, jobs.parts, blocks.HEIGHT)
     visible, noise = settings.visible, settings.noise
     visible_keys = visible_rows = jobs.tiles  # placeholders if no key is hidden
     if visible is not None:
@@ -69,7 +69,7 @@ def _group(
             query_positions if noise is None else noise.states, query_positions, key_positions,
             NOISE=noise is not None, VISIBLE=visible is not None, INTERVALS=group.intervals,
             ONE_LOOP=one_loop(settings, query.dtype),
-            HEIGHT=query_groups.HEIGHT, WIDTH=query_groups.WIDTH, FEATURES=next_power_of_two(features),
+            HEIGHT=blocks.HEIGHT, WIDTH=blocks.WIDTH, FEATURES=next_power_of_two(features),
             PRECISION=settings.precision,
         )  # fmt: skip
         if jobs.cut is not None:

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core.kernels.gpu.blocks import BlockLists, blocks_of
+from regard.core.kernels.gpu import blocks as lists
+from regard.core.kernels.gpu.blocks import BlockLists, group_blocks
 from regard.core.kernels.gpu.jobs import Jobs, jobs_of
 from regard.core.patterns import Pattern
 from regard.runtime.device_cache import device_cache
-
-HEIGHT, WIDTH = 64, 64
-"""queries and keys of a block"""
 
 
 @dataclass(frozen=True)
@@ -42,25 +40,23 @@ def query_groups_of(
 
     `heavy` is None if there are no heavy queries. Its results replace those of the same queries in `light`.
     """
-    heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
-    light = pattern.light if heavy else pattern
-    blocks = [blocks_of(light, range(position, position + queries), keys, HEIGHT, WIDTH, device)]
-    rows: list[Tensor | None] = [None]
-    if heavy:
-        blocks.append(blocks_of(pattern, heavy, keys, HEIGHT, WIDTH, device))
-        rows.append(torch.tensor([row - position for row in heavy], device=device))
+    groups = group_blocks(pattern, queries, keys, position, lists.HEIGHT, lists.WIDTH, device)
     # Both groups have masks of the same form, so that one compiled kernel serves both.
-    intervals = [_intervals(block_lists.table) for block_lists in blocks]
+    intervals = [_intervals(blocks.table) for _, blocks in groups]
     first, *others = (
-        _query_group(block_lists, None if None in intervals else masks, group_rows)
-        for block_lists, masks, group_rows in zip(blocks, intervals, rows, strict=True)
+        _query_group(
+            blocks,
+            None if None in intervals else masks,
+            None if positions is None else torch.tensor([at - position for at in positions], device=device),
+        )
+        for (positions, blocks), masks in zip(groups, intervals, strict=True)
     )
     return first, others[0] if others else None
 
 
 def _query_group(blocks: BlockLists, intervals: Tensor | None, rows: Tensor | None) -> QueryGroup:
     device = blocks.table.device
-    jobs = jobs_of(blocks.by_query, HEIGHT, device), jobs_of(blocks.by_key, WIDTH, device)
+    jobs = jobs_of(blocks.by_query, lists.HEIGHT, device), jobs_of(blocks.by_key, lists.WIDTH, device)
     return QueryGroup(rows, blocks, blocks.table if intervals is None else intervals, intervals is not None, *jobs)
 
 
@@ -69,9 +65,9 @@ def _intervals(table: Tensor) -> Tensor | None:
 
     Comparing with the bounds of an interval is cheaper on the device than extracting bits.
     """
-    j = torch.arange(WIDTH, device=table.device)
+    j = torch.arange(lists.WIDTH, device=table.device)
     visible = (table[..., None] >> j) & 1 != 0  # [n, HEIGHT, WIDTH]
-    low = torch.where(visible, j, WIDTH).amin(-1)
+    low = torch.where(visible, j, lists.WIDTH).amin(-1)
     high = torch.where(visible, j + 1, 0).amax(-1)
     if not bool((visible == (j >= low[..., None]) & (j < high[..., None])).all()):
         return None

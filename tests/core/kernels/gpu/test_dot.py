@@ -11,7 +11,7 @@ from regard.core.kernels.flat import FlatRows
 from regard.core.pattern_text import parse
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.core.kernels.gpu import dot, jobs, query_groups
+from regard.core.kernels.gpu import blocks, dot, jobs, query_groups
 from regard.core.kernels.gpu.dot_problem import DotSettings
 
 LENGTHS = torch.tensor([150, 40])
@@ -20,8 +20,8 @@ LENGTHS = torch.tensor([150, 40])
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many blocks and several jobs a tile, in a small problem."""
-    monkeypatch.setattr(query_groups, "HEIGHT", 16)
-    monkeypatch.setattr(query_groups, "WIDTH", 16)
+    monkeypatch.setattr(blocks, "HEIGHT", 16)
+    monkeypatch.setattr(blocks, "WIDTH", 16)
     monkeypatch.setattr(jobs, "MIN_BLOCKS", 4)
     query_groups.query_groups_of.clear()
 
