@@ -127,7 +127,7 @@ def test_large_float32_goes_along_blocks_where_kernels_are_and_products_may_be_r
             FusedDot(),
             "window(64)",
             (3 * 16 - 2) / 16**2,
-        ),  # of 16 × 16 blocks of 64 × 64: the diagonal and both beside it
+        ),  # the diagonal of 16 × 16 blocks and its neighbours
         (FusedDot(), "full", 1.0),
         (FusedDot(), "causal", 16 * 17 / 2 / 16**2),
         (Classes(), "strided(8)", 1 / 8),
