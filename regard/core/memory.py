@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from regard.core import checks, single
+from regard.core import checks, few_queries
 from regard.core import request as requests
 from regard.core.additive_reads import AdditiveReads
 from regard.core.local import LocalPredictive
@@ -141,13 +141,13 @@ class Memory:
     @property
     def _max_unplanned(self) -> int:
         """The largest number of queries per row that are read without a plan; in beam search, of all hypotheses."""
-        return 1 if torch.is_grad_enabled() else single.FEW
+        return 1 if torch.is_grad_enabled() else few_queries.MAX_QUERIES
 
     def _needs_no_plan(self, position: int) -> bool:
-        """Return whether `single.read` supports a read at `position`; at the last one, `Causal` masks nothing."""
+        """Return whether `few_queries.read` supports a read at `position`; at the last one, `Causal` masks nothing."""
         owner = self.owner
         full = owner.pattern == Full() or (owner.pattern == Causal() and position >= self.keys - 1)
-        return single.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
+        return few_queries.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
 
     @property
     def reads_alike(self) -> bool:
@@ -164,7 +164,7 @@ class Memory:
         checks.common_leading(query=query, key=self.key)
         query = requests.as_autocast(query)
         key, value, padding, additive = self._prepared()
-        result = single.read(query, key, value, self.owner.score, normalizer, padding, additive)
+        result = few_queries.read(query, key, value, self.owner.score, normalizer, padding, additive)
         return result if weights else replace(result, weights=None)
 
     def _prepared(self) -> Prepared:

@@ -169,7 +169,7 @@ class MultiHeadMemory:
     memory: Memory
     """[..., kv_heads, S, dim / heads]; with all heads where the score has parameters per head"""
 
-    def ready(self) -> MultiHeadMemory:
+    def upcast(self) -> MultiHeadMemory:
         """Return the same cache for many reads without gradients: in the dtype in which it is read."""
         return replace(self, memory=self.memory.upcast())
 
@@ -194,7 +194,7 @@ class MultiHeadMemory:
         project_in, project_out = (self.owner.query, self.owner.output) if products is None else products
         queries = project_in(query)
         return self._read(
-            queries if products is None else at_least_float32(queries),  # as `ready` converted the cache
+            queries if products is None else at_least_float32(queries),  # as `upcast` converted the cache
             project_out,
             position=position,
             bias=bias,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core import single
+from regard.core import few_queries
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead, MultiHeadMemory, Products, split
 from regard.core.patterns import Causal
@@ -51,7 +51,7 @@ class StaticKVCache:
         keys, values = owner.for_every_head(self.key), owner.for_every_head(self.value)
         ahead = torch.arange(keys.shape[-2], device=keys.device)[None] > self.count  # [1, L]
         attention = owner.attention
-        result = single.read(
+        result = few_queries.read(
             split(query, owner.heads), keys, values, attention.score, attention.active_normalizer, ahead, None
         )
         return self, products.output(result.context.transpose(-3, -2).flatten(-2))
@@ -72,5 +72,5 @@ def can_be_static(cache: MultiHeadMemory) -> bool:
     owner = cache.owner
     attention, memory = owner.attention, cache.memory
     plain = not owner.rotary and memory.change is None and memory.lengths is None
-    needs_no_plan = single.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
+    needs_no_plan = few_queries.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
     return plain and needs_no_plan and attention.pattern == Causal()

@@ -116,7 +116,7 @@ def _sizes(chosen: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
 
 def _options(key: Tensor, value: Tensor) -> dict[str, int]:
     return {
-        "ROWS": QUERIES_PER_PROGRAM,
+        "BLOCK_ROWS": QUERIES_PER_PROGRAM,
         "FEATURES": next_power_of_two(key.shape[-1]),
         "VALUES": next_power_of_two(value.shape[-1]),
     }

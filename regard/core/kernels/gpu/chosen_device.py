@@ -15,9 +15,9 @@ LENGTHS = ["size", "queries", "keys"]
 
 
 @triton.jit
-def _chosen_keys(chosen, size, queries, keys, ROWS: tl.constexpr):
+def _chosen_keys(chosen, size, queries, keys, BLOCK_ROWS: tl.constexpr):
     """Return (indices of the queries in [G · T], in bounds, indices of their keys in [G · S], has a chosen key)."""
-    numbers = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    numbers = tl.program_id(0).to(tl.int64) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     in_bounds = numbers < size
     key = tl.load(chosen + numbers, in_bounds, -1)
     return numbers, in_bounds, numbers // queries * keys + key, key >= 0
@@ -26,10 +26,10 @@ def _chosen_keys(chosen, size, queries, keys, ROWS: tl.constexpr):
 @triton.jit(do_not_specialize=LENGTHS)
 def take(
     query, key, value, chosen, context, energy, size, queries, keys, features, values, scale,
-    ROWS: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr,
 ):  # fmt: skip
     """Compute context [G, T, F] and float32 energy [G, T]; 0 where no key was chosen."""
-    numbers, in_bounds, rows, has_key = _chosen_keys(chosen, size, queries, keys, ROWS)
+    numbers, in_bounds, rows, has_key = _chosen_keys(chosen, size, queries, keys, BLOCK_ROWS)
     d, f = tl.arange(0, FEATURES), tl.arange(0, VALUES)
     valid = has_key[:, None] & (d < features)[None, :]
     q = tl.load(query + numbers[:, None] * features + d[None, :], valid, 0.0).to(tl.float32)
@@ -43,11 +43,11 @@ def take(
 def backward(
     query, key, chosen, grad_context, grad_energy, grad_query, grad_key, grad_value,
     size, queries, keys, features, values, scale,
-    ENERGY: tl.constexpr, CONTEXT: tl.constexpr, ROWS: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr,
+    ENERGY: tl.constexpr, CONTEXT: tl.constexpr, BLOCK_ROWS: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr,
 ):  # fmt: skip
     """With ENERGY, compute ∂q [G, T, D] from ∂energy [G, T] and add to float32 ∂k [G, S, D]. With CONTEXT, add ∂context
     [G, T, F] to float32 ∂value [G, S, F]."""
-    numbers, in_bounds, rows, has_key = _chosen_keys(chosen, size, queries, keys, ROWS)
+    numbers, in_bounds, rows, has_key = _chosen_keys(chosen, size, queries, keys, BLOCK_ROWS)
     if ENERGY:
         d = tl.arange(0, FEATURES)
         inside = (d < features)[None, :]

@@ -45,7 +45,7 @@ class SplitTiles:
         """Write the best of the parts' choices, [G, parts, size], into [G, T]."""
         launch(
             device.choose, self._grid(best), part_best, part_chosen, best, chosen, *self._lists, part_best.shape[1],
-            best.shape[1], SIZE=self.size, ROWS=STATES_PER_PROGRAM, PIECES=PARTS_AT_ONCE,
+            best.shape[1], SIZE=self.size, BLOCK_ROWS=STATES_PER_PROGRAM, PIECES=PARTS_AT_ONCE,
         )  # fmt: skip
 
     def _grid(self, result: Tensor) -> tuple[int, int, int]:
@@ -58,7 +58,7 @@ class SplitTiles:
     def _options(self, features: int) -> dict[str, int]:
         return {
             "SIZE": self.size,
-            "ROWS": STATES_PER_PROGRAM,
+            "BLOCK_ROWS": STATES_PER_PROGRAM,
             "PIECES": PARTS_AT_ONCE,
             "FEATURES": next_power_of_two(features),
         }

@@ -20,14 +20,14 @@ def delta_of(gradient: Tensor, context: Tensor, lse_gradient: Tensor) -> Tensor:
         grid = (-(-rows * queries // QUERIES_PER_PROGRAM),)
         launch(
             _delta, grid, gradient.contiguous(), context, lse_gradient.contiguous(), result, rows * queries,
-            features, ROWS=QUERIES_PER_PROGRAM, FEATURES=64,
+            features, BLOCK_ROWS=QUERIES_PER_PROGRAM, FEATURES=64,
         )  # fmt: skip
     return result
 
 
 @triton.jit(do_not_specialize=["size"])  # compiled once for all lengths
-def _delta(gradient, context, lse_gradient, result, size, features, ROWS: tl.constexpr, FEATURES: tl.constexpr):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+def _delta(gradient, context, lse_gradient, result, size, features, BLOCK_ROWS: tl.constexpr, FEATURES: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     total = -tl.load(lse_gradient + rows, rows < size, 0.0).to(tl.float32)
     for first in range(0, features, FEATURES):
         d = first + tl.arange(0, FEATURES)

@@ -1,7 +1,7 @@
 """Merging the parts of tiles that were split into several jobs (jobs.py), on the device.
 
-A program takes ROWS states of one tile of one row of the batch, and reads PIECES of its parts at a time. Split tile
-number n is `tiles[n]`, and its parts are `firsts[n]` … `lasts[n]` − 1.
+A program takes BLOCK_ROWS states of one tile of one row of the batch, and reads PIECES of its parts at a time. Split
+tile number n is `tiles[n]`, and its parts are `firsts[n]` … `lasts[n]` − 1.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ LENGTHS = ["count", "length"]
 
 
 @triton.jit
-def _tile(tiles, firsts, lasts, ROWS: tl.constexpr, SIZE: tl.constexpr):
+def _tile(tiles, firsts, lasts, BLOCK_ROWS: tl.constexpr, SIZE: tl.constexpr):
     """Return (row of the batch, indices inside the tile, indices of the states, first part, end of the parts)."""
     number, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    inside = tl.program_id(2) * ROWS + tl.arange(0, ROWS)
+    inside = tl.program_id(2) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     indices = tl.load(tiles + number) * SIZE + inside
     return row, inside, indices, tl.load(firsts + number), tl.load(lasts + number)
 
 
 @triton.jit
 def _load_parts(parts, numbers, last, inside, width, SIZE: tl.constexpr, FEATURES: tl.constexpr):
-    """Load [PIECES, ROWS, FEATURES] of parts [parts, SIZE, width], 0 out of bounds."""
+    """Load [PIECES, BLOCK_ROWS, FEATURES] of parts [parts, SIZE, width], 0 out of bounds."""
     d = tl.arange(0, FEATURES)
     offsets = (numbers[:, None].to(tl.int64) * SIZE + inside[None, :])[:, :, None] * width + d[None, None, :]
     return tl.load(parts + offsets, (numbers < last)[:, None, None] & (d < width)[None, None, :], 0.0)
@@ -35,12 +35,12 @@ def _load_parts(parts, numbers, last, inside, width, SIZE: tl.constexpr, FEATURE
 @triton.jit(do_not_specialize=LENGTHS)
 def add(
     parts, result, tiles, firsts, lasts, count, length, width,
-    SIZE: tl.constexpr, ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
+    SIZE: tl.constexpr, BLOCK_ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
     """Sum parts, float32 [G, parts, SIZE, D], into [G, N, D]."""
-    row, inside, indices, first, last = _tile(tiles, firsts, lasts, ROWS, SIZE)
+    row, inside, indices, first, last = _tile(tiles, firsts, lasts, BLOCK_ROWS, SIZE)
     parts += row * count * SIZE * width
-    total = tl.zeros((ROWS, FEATURES), tl.float32)
+    total = tl.zeros((BLOCK_ROWS, FEATURES), tl.float32)
     for begin in range(first, last, PIECES):
         total += tl.sum(_load_parts(parts, begin + tl.arange(0, PIECES), last, inside, width, SIZE, FEATURES), 0)
     _store_rows(result + row * length * width, total, indices, length, width, FEATURES)
@@ -49,16 +49,16 @@ def add(
 @triton.jit(do_not_specialize=LENGTHS)
 def mix(
     parts, part_lse, context, lse, tiles, firsts, lasts, count, length, width,
-    SIZE: tl.constexpr, ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
+    SIZE: tl.constexpr, BLOCK_ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
     """Merge softmaxes over some of the keys, float32 [G, parts, SIZE, F] and their log-sum-exp [G, parts, SIZE] in
     units of log 2, into that over all keys: context [G, T, F] and lse [G, T]."""
-    row, inside, indices, first, last = _tile(tiles, firsts, lasts, ROWS, SIZE)
+    row, inside, indices, first, last = _tile(tiles, firsts, lasts, BLOCK_ROWS, SIZE)
     parts += row * count * SIZE * width
     part_lse += row * count * SIZE
-    highest = tl.full((ROWS,), -float("inf"), tl.float32)
-    total = tl.zeros((ROWS,), tl.float32)
-    merged = tl.zeros((ROWS, FEATURES), tl.float32)
+    highest = tl.full((BLOCK_ROWS,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_ROWS,), tl.float32)
+    merged = tl.zeros((BLOCK_ROWS, FEATURES), tl.float32)
     for begin in range(first, last, PIECES):
         numbers = begin + tl.arange(0, PIECES)
         lses = tl.load(part_lse + numbers[:, None] * SIZE + inside[None, :], (numbers < last)[:, None], -float("inf"))
@@ -79,15 +79,15 @@ def mix(
 @triton.jit(do_not_specialize=LENGTHS)
 def choose(
     part_best, part_chosen, best, chosen, tiles, firsts, lasts, count, length,
-    SIZE: tl.constexpr, ROWS: tl.constexpr, PIECES: tl.constexpr,
+    SIZE: tl.constexpr, BLOCK_ROWS: tl.constexpr, PIECES: tl.constexpr,
 ):  # fmt: skip
     """Select, of the keys that parts chose, int32 [G, parts, SIZE], −1 where there is none, the one with the highest
     energy, ties to the first: [G, T], with its energy."""
-    row, inside, indices, first, last = _tile(tiles, firsts, lasts, ROWS, SIZE)
+    row, inside, indices, first, last = _tile(tiles, firsts, lasts, BLOCK_ROWS, SIZE)
     part_best += row * count * SIZE
     part_chosen += row * count * SIZE
-    highest = tl.full((ROWS,), -float("inf"), tl.float32)
-    position = tl.full((ROWS,), -1, tl.int32)
+    highest = tl.full((BLOCK_ROWS,), -float("inf"), tl.float32)
+    position = tl.full((BLOCK_ROWS,), -1, tl.int32)
     for begin in range(first, last, PIECES):
         numbers = begin + tl.arange(0, PIECES)
         offsets, in_bounds = numbers[:, None] * SIZE + inside[None, :], (numbers < last)[:, None]

@@ -21,8 +21,8 @@ from regard import (
     Sparsemax,
     Window,
 )
+from regard.core import few_queries
 from regard.core import request as requests
-from regard.core import single
 from regard.core.patterns import Full
 from regard.core.reference import reference
 from regard.core.result import Result
@@ -72,7 +72,7 @@ def same(
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 def test_one_query_is_the_reference(score: str, normalizer: Normalizer, lengths: list[int] | None) -> None:
     module = Attention(SCORES[score](), normalizer=normalizer).double()
-    assert single.suits(module.score, module.active_normalizer, full=True, dropout=0.0)
+    assert few_queries.suits(module.score, module.active_normalizer, full=True, dropout=0.0)
     query, key, value = states(3, 1, 4), states(3, 7, module.score.expects()[1] or 4), states(3, 7, 2)
     mine = module.remember(key, value, lengths).read(query, weights=True)
     theirs = by_reference(query, key, value, module.score, normalizer, lengths)
@@ -186,11 +186,11 @@ def test_what_it_is_not_for() -> None:
         def energies(self, query: Tensor, key: Tensor) -> Tensor:
             return query @ key.mT
 
-    assert single.suits(Dot(), Softmax(), full=True, dropout=0.0)
-    assert not single.suits(Own(), Softmax(), full=True, dropout=0.0)
-    assert not single.suits(Dot(), Hard(), full=True, dropout=0.0)
-    assert not single.suits(Dot(), Softmax(), full=False, dropout=0.0)
-    assert not single.suits(Dot(), Softmax(), full=True, dropout=0.1)
+    assert few_queries.suits(Dot(), Softmax(), full=True, dropout=0.0)
+    assert not few_queries.suits(Own(), Softmax(), full=True, dropout=0.0)
+    assert not few_queries.suits(Dot(), Hard(), full=True, dropout=0.0)
+    assert not few_queries.suits(Dot(), Softmax(), full=False, dropout=0.0)
+    assert not few_queries.suits(Dot(), Softmax(), full=True, dropout=0.1)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from regard.core.result import Result
 from regard.core.scores import AdditiveTerms, Bilinear, Score, at_least_float32, terms_of
 from regard.runtime.autocast import without_autocast
 
-FEW = 16
+MAX_QUERIES = 16
 """the largest number of queries per row that are read without a plan, if gradients are off"""
 
 
