@@ -159,7 +159,8 @@ class _Parser:
         if self.token == "(":
             self.arguments(values, keywords)
         try:
-            inspect.signature(makers[name]).bind(*values, **keywords)
+            if not torch.compiler.is_compiling():  # Dynamo does not trace `inspect` on Python 3.13
+                inspect.signature(makers[name]).bind(*values, **keywords)
         except TypeError:
             given = [*map(str, values), *(f"{key}={value}" for key, value in keywords.items())]
             raise ValueError(

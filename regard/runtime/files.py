@@ -33,9 +33,12 @@ def write_file(path: str | Path, content: bytes | str) -> None:
 def resolved(path: str | Path) -> Path:
     """Return the path without symbolic links; raise a ValueError for links that lead back to themselves."""
     try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError):  # which of them depends on the version of Python
-        raise ValueError(f"{path}: expected a file or folder, got a symbolic link that leads back to itself") from None
+        place = Path(path).resolve()
+    except (OSError, RuntimeError):  # before Python 3.13
+        place = Path(path)
+    if place.is_symlink():
+        raise ValueError(f"{path}: expected a file or folder, got a symbolic link that leads back to itself")
+    return place
 
 
 def check_output(path: str | Path) -> None:

@@ -100,7 +100,7 @@ def test_few_shapes_are_few() -> None:
 
 def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (classifier, encoder):
-        monkeypatch.setattr(module, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
+        monkeypatch.setattr(module, "why_no_triton", lambda device: None if device.type == "cuda" else "not on a GPU")
     for states in (*KINDS, "rnn"):
         assert task(model__states=states).can_capture(CUDA) and not task(model__states=states).can_capture(CPU)
     assert not task(model__hierarchical=True).can_capture(CUDA)

@@ -266,7 +266,7 @@ def test_all_steps_as_one_function_are_the_steps(monkeypatch: pytest.MonkeyPatch
     target = torch.tensor([[1, 4, 5], [1, 7, 8]])
     results = []
     for reason in ("not on a GPU", None):
-        monkeypatch.setattr(recurrent, "without_kernels", lambda _, reason=reason: reason)
+        monkeypatch.setattr(recurrent, "why_no_triton", lambda _, reason=reason: reason)
         with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
             found = model(source, lengths, target, weights=True)
             loss = (model.logits(found.output).float() ** 2).mean()

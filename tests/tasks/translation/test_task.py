@@ -37,7 +37,7 @@ def test_in_few_shapes_the_loss_is_the_same(name: str) -> None:
 
 def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (encoder, transformer):
-        monkeypatch.setattr(module, "without_kernels", lambda device: None if device.type == "cuda" else "not on a GPU")
+        monkeypatch.setattr(module, "why_no_triton", lambda device: None if device.type == "cuda" else "not on a GPU")
     cuda, cpu = torch.device("cuda"), torch.device("cpu")
     for name in ("rnn", "transformer"):
         assert task(name).can_capture(cuda) and not task(name).can_capture(cpu)
