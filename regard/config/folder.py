@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import from_toml, to_toml
+from regard.config.recipe_text import SECTIONS, from_toml, to_toml
 from regard.runtime.warnings import RegardWarning
 from regard.text.vocabulary import Vocabulary
 
@@ -104,7 +104,14 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def read_recipe(folder: Path) -> Recipe:
-    return from_toml(_text(folder / RECIPE), str(folder / RECIPE))
+    """Return the recipe of a model. It was written whole: with a table missing, the file is damaged."""
+    path = folder / RECIPE
+    text = _text(path)
+    recipe = from_toml(text, str(path))
+    missing = [name for name in SECTIONS if f"[{name}]" not in text.splitlines()]
+    if missing:
+        raise ValueError(f"{path}: damaged: expected the tables {', '.join(SECTIONS)}, and {missing[0]} is missing")
+    return recipe
 
 
 def read_vocabularies(folder: Path) -> Vocabularies:

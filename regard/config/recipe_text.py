@@ -15,6 +15,9 @@ from typing import Any, Literal
 from regard.config.recipe import KINDS, RECIPES, Recipe
 from regard.models.building import check
 
+SECTIONS = tuple(item.name for item in dataclasses.fields(Recipe) if item.name != "name")
+"""the tables of a recipe"""
+
 
 class UnknownKeyError(ValueError):
     """A setting that a recipe does not have."""
@@ -126,13 +129,12 @@ def _with_setting(recipe: Recipe, path: str, value: Any) -> Recipe:
     """Return the recipe with one value changed. A text is parsed as the type expected there. `encoder.x` is short for
     `model.encoder.x`."""
     keys = path.split(".")
-    sections = [item.name for item in dataclasses.fields(Recipe) if item.name != "name"]
-    if keys[0] not in [*sections, "name"] and dataclasses.is_dataclass(getattr(recipe.model, keys[0], None)):
+    if keys[0] not in [*SECTIONS, "name"] and dataclasses.is_dataclass(getattr(recipe.model, keys[0], None)):
         keys.insert(0, "model")
     if keys == ["model", "kind"]:
         kind = _parsed(path, value, Literal[tuple(KINDS)])
         return recipe if recipe.model.kind == kind else replace(recipe, model=KINDS[kind]())
-    if keys != ["name"] and (keys[0] not in sections or len(keys) < 2):
+    if keys != ["name"] and (keys[0] not in SECTIONS or len(keys) < 2):
         known = _flattened(dataclasses.asdict(recipe))
         by_last_key = {name.rpartition(".")[2]: name for name in known}
         near = by_last_key.get(path) or next(iter(difflib.get_close_matches(path, known, 1)), "")

@@ -87,6 +87,14 @@ class LengthLimit:
         return max(1, self.shortest, min(self.longest, int(self.ratio * source + self.margin)))
 
     @classmethod
+    def from_card(cls, card: dict[str, Any]) -> LengthLimit:
+        """Return the limit that a model's card has."""
+        try:
+            return cls(float(card["length"]["ratio"]), float(card["length"]["margin"]))
+        except (KeyError, TypeError, ValueError):
+            raise ValueError("card.json: damaged: expected `length` with ratio and margin") from None
+
+    @classmethod
     def learned(cls, pairs: list[tuple[int, int]]) -> LengthLimit:
         """Fit (source, target) lengths: a line above nearly all of them, and a fifth on top."""
         source, target = np.array(pairs, dtype=np.float64).T

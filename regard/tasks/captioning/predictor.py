@@ -47,10 +47,7 @@ class Captioner:
     ) -> None:
         self.model = model.to(device).eval()
         self.vocabulary, self.recipe, self.card = vocabulary, recipe, card
-        try:
-            self.limit = LengthLimit(float(card["length"]["ratio"]), float(card["length"]["margin"]))
-        except (KeyError, TypeError, ValueError):
-            raise ValueError("card.json: damaged: expected `length` with ratio and margin") from None
+        self.limit = LengthLimit.from_card(card)
         self.device, self._precision = device, precision
 
     def autocast(self) -> AbstractContextManager[object]:

@@ -115,13 +115,11 @@ class Translator:
     ) -> None:
         self.model = model.to(device).eval()
         self.vocabularies, self.recipe, self.card = vocabularies, recipe, card
+        self.limit = LengthLimit.from_card(card)
         try:
-            self.limit = LengthLimit(float(card["length"]["ratio"]), float(card["length"]["margin"]))
             self._longest = int(card["longest_source"])
         except (KeyError, TypeError, ValueError):
-            raise ValueError(
-                "card.json: damaged: expected `length` with ratio and margin, and `longest_source`"
-            ) from None
+            raise ValueError("card.json: damaged: expected `longest_source`") from None
         self.device, self._precision = device, precision
         self._tracer, self._wording = Tracer(vocabularies, card), wording(vocabularies.target)
 
