@@ -103,6 +103,14 @@ def read_card(folder: Path) -> dict[str, Any]:
     return dict(card)
 
 
+def read_labels(folder: Path, card: dict[str, Any]) -> list[str]:
+    """Return the labels of a classifier's card."""
+    labels = card.get("labels")
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"{folder}: damaged: expected `labels` in {CARD}")
+    return labels
+
+
 def read_recipe(folder: Path) -> Recipe:
     """Return the recipe of a model. It was written whole: with a table missing, the file is damaged."""
     path = folder / RECIPE

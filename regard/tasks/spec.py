@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from regard.config.recipe import Recipe
+from regard.config.recipe_text import read_recipe
 from regard.look.trace import Trace
 from regard.runtime.precision import Precision
 from regard.training.progress import Screen
@@ -111,9 +112,18 @@ class TaskSpec(ABC, Generic[P, D]):
     noun: str
     """what a model of it is called in messages"""
 
-    @abstractmethod
+    default_recipe: str
+    """the name of the recipe that it is trained by, if none is given"""
+    options: tuple[type, ...]
+    """of the models that it trains"""
+
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        """Return the recipe that was given, or a default; raise a ValueError if it is for another task."""
+        """Return the recipe that was given, or the default; raise a ValueError if it is for another task."""
+        recipe = read_recipe(self.default_recipe if given is None else given, settings)
+        if not isinstance(recipe.model, self.options):
+            hint = f'a recipe of your own for it begins with base = "{self.default_recipe}"'
+            raise ValueError(f"recipe: {recipe.name!r} is not for --task {self.name}; {hint}")
+        return recipe
 
     def recipe_for(
         self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None

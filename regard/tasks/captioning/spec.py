@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import read_recipe
 from regard.metrics.translation import Scores
 from regard.models.building import load_weights
 from regard.models.images.captioner import CaptionerOptions, build_captioner
@@ -25,12 +24,8 @@ from regard.training.progress import Screen
 class CaptionsSpec(TaskSpec[Captioner, CaptionedImages]):
     name = "captions"
     noun = "captioner"
-
-    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        recipe = read_recipe("captions" if given is None else given, settings)
-        if not isinstance(recipe.model, CaptionerOptions):
-            raise ValueError(f"recipe: {recipe.name!r} is not for task {self.name!r}")
-        return recipe
+    default_recipe = "captions"
+    options = (CaptionerOptions,)
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[CaptionedImages]:
         return image_data(given, CaptionedImages, screen)

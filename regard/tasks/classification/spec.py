@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import read_recipe
 from regard.evidence.of_label import examined_label
 from regard.look.trace import Trace
 from regard.metrics.classification import LabelScores
@@ -34,13 +33,8 @@ NAMED_LABELS = 10
 class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     name = "classify"
     noun = "classifier"
-
-    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        recipe = read_recipe("classify" if given is None else given, settings)
-        if not isinstance(recipe.model, ClassifierOptions):
-            hint = 'a recipe of your own for it begins with base = "classify"'
-            raise ValueError(f"recipe: {recipe.name!r} is not for --task {self.name}; {hint}")
-        return recipe
+    default_recipe = "classify"
+    options = (ClassifierOptions,)
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
         return read_text_data(given, read_labelled, _summary, recipe.training.max_characters, screen)
@@ -50,11 +44,9 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
 
     def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Classifier:
         where = read_device(device)
-        recipe, labels = folders.read_recipe(folder), card.get("labels")
+        recipe, labels = folders.read_recipe(folder), folders.read_labels(folder, card)
         if not isinstance(recipe.model, ClassifierOptions):
             raise ValueError(f"{folder}: damaged: expected a recipe with the model of a classifier")
-        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"{folder}: damaged: expected `labels` in {folders.CARD}")
         reader = Reader(folders.read_vocabularies(folder).source)
         model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
         load_weights(model, folders.trained_weights(folder, card))

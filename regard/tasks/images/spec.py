@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import read_recipe
 from regard.metrics.classification import LabelScores
 from regard.models.building import load_weights
 from regard.models.images.model import ImageModel, ImageOptions
@@ -25,12 +24,8 @@ from regard.training.progress import Screen
 class ImagesSpec(TaskSpec[ImageClassifier, Images]):
     name = "images"
     noun = "classifier of images"
-
-    def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        recipe = read_recipe("images" if given is None else given, settings)
-        if not isinstance(recipe.model, ImageOptions):
-            raise ValueError(f"recipe: {recipe.name!r} is not for task {self.name!r}")
-        return recipe
+    default_recipe = "images"
+    options = (ImageOptions,)
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Images]:
         return image_data(given, Images, screen)
@@ -40,11 +35,9 @@ class ImagesSpec(TaskSpec[ImageClassifier, Images]):
 
     def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> ImageClassifier:
         where = read_device(device)
-        recipe, labels = folders.read_recipe(folder), card.get("labels")
+        recipe, labels = folders.read_recipe(folder), folders.read_labels(folder, card)
         if not isinstance(recipe.model, ImageOptions):
             raise ValueError(f"{folder}: damaged: expected a recipe with the model of a classifier of images")
-        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"{folder}: damaged: expected `labels` in {folders.CARD}")
         model = ImageModel(recipe.model, len(labels))
         load_weights(model, folders.trained_weights(folder, card))
         return ImageClassifier(model, labels, recipe, card, where, precision)

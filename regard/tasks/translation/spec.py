@@ -9,14 +9,15 @@ from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import read_recipe, suited
+from regard.config.recipe_text import suited
 from regard.config.sizes import better
 from regard.evidence import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import build, load_weights
-from regard.models.documents.classifier import ClassifierOptions
+from regard.models.recurrent.model import RecurrentOptions
+from regard.models.transformer.model import TransformerOptions
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
@@ -33,14 +34,11 @@ SHOWN = 20
 class TranslationSpec(TaskSpec[Translator, Pairs]):
     name = "translate"
     noun = "translator"
+    default_recipe = "rnn"
+    options = (RecurrentOptions, TransformerOptions)
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        if given is None:
-            return suited(settings)
-        recipe = read_recipe(given, settings)
-        if isinstance(recipe.model, ClassifierOptions):
-            raise ValueError(f"recipe: {recipe.name!r} is not for --task {self.name}")
-        return recipe
+        return suited(settings) if given is None else super().recipe(given, settings)
 
     def recipe_for(
         self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None

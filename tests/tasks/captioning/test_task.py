@@ -107,7 +107,7 @@ def test_greedy_is_a_beam_of_one(captioner: Captioner) -> None:
 def test_says_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="captions: expected one for each of 2 images, got 1"):
         CaptionedImages(torch.zeros(2, 1, 8, 8), ["top left"])
-    with pytest.raises(ValueError, match="'rnn' is not for task 'captions'"):
+    with pytest.raises(ValueError, match="'rnn' is not for --task captions"):
         regard.train(spots(4, 0), tmp_path / "m", task="captions", recipe="rnn")
     with pytest.raises(ValueError, match=r"model\.decoder\.width: expected 64, as model\.image\.width, got 32"):
         read_recipe("captions", {"model.image.width": 64, "model.decoder.width": 32})

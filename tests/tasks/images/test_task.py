@@ -121,7 +121,7 @@ def test_says_what_is_wrong(trained: Path, tmp_path: Path) -> None:
         regard.train(corners(40, 0), tmp_path / "m", task="images", settings=settings, device="cpu")
     with pytest.raises(ValueError, match="patch: expected a divisor of image_height = 8, got 3"):
         regard.train(corners(40, 0), tmp_path / "m", task="images", settings={"model.patch": 3}, device="cpu")
-    with pytest.raises(ValueError, match="'rnn' is not for task 'images'"):
+    with pytest.raises(ValueError, match="'rnn' is not for --task images"):
         regard.train(corners(40, 0), tmp_path / "m", task="images", recipe="rnn")
     with pytest.raises(ValueError, match="expected neither with --task images"):
         regard.train(corners(40, 0), tmp_path / "m", task="images", reverse=True)
