@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -32,6 +33,8 @@ def test_every_line_runs_and_is_drawn(drawing: ModuleType) -> None:
         pattern = r'<g class="s(\d+)">'
         mine, theirs = (np.array(re.findall(pattern, svg), int) for svg in (drawing.drawn(each), kept))
         assert mine.shape == theirs.shape, each.kind
+        if each.kind in ("hard, stochastic", "hard, Gumbel") and torch.__version__ < "2.7":
+            continue  # torch.randint of large ranges draws other numbers since 2.7
         # Another processor may round otherwise, and a near tie of hard attention then falls the other way.
         assert (abs(mine - theirs) <= 2).mean() > 0.9, each.kind
 

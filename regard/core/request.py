@@ -254,13 +254,11 @@ def _check_states(
 
 def _check_parameters(query: Tensor, score: Score) -> None:
     """Raise if the score's parameters differ from the query in dtype or device."""
-    parameter = next(score.parameters(), None)
-    if parameter is None:
-        return
-    same = parameter.dtype is query.dtype or autocast_dtype(query.device) is not None
-    if not same or parameter.device != query.device:
-        wanted, got = f"{query.dtype} on {query.device}", f"{parameter.dtype} on {parameter.device}"
-        raise TypeError(f"score: expected parameters in {wanted} like query, got {got}")
+    for parameter in score.parameters():
+        same = parameter.dtype is query.dtype or autocast_dtype(query.device) is not None
+        if not same or parameter.device != query.device:
+            wanted, got = f"{query.dtype} on {query.device}", f"{parameter.dtype} on {parameter.device}"
+            raise TypeError(f"score: expected parameters in {wanted} like query, got {got}")
 
 
 def _check_heads(leading: torch.Size, score: Score, pattern: Pattern | LocalPredictive) -> None:

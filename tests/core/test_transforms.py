@@ -85,6 +85,10 @@ class Cached(Steps):
         return torch.cat(found, -2)
 
 
+TORCH = tuple(int(number) for number in torch.__version__.split(".")[:2])
+needs_dynamo = pytest.mark.skipif(TORCH < (2, 7), reason="Dynamo of torch 2.6 does not trace dataclasses.replace")
+
+
 @pytest.fixture(autouse=True)
 def _fresh_compiler() -> Any:
     yield
@@ -180,12 +184,14 @@ def test_forward_mode() -> None:
         torch.testing.assert_close(forward_ad.unpack_dual(out).tangent, (expected * x.cos()).sum())
 
 
+@needs_dynamo
 def test_compiled_as_one_graph(case: tuple[Callable[[Tensor], Any], Tensor]) -> None:
     run, x = case
     compiled = torch.compile(run, fullgraph=True, backend="eager")
     torch.testing.assert_close(gradient(compiled, x), gradient(run, x))
 
 
+@needs_dynamo
 def test_compiled_forward_and_backward() -> None:
     module, x = MultiHead(8, 2, pattern="causal"), torch.randn(3, 5, 8)
     compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
@@ -193,7 +199,9 @@ def test_compiled_forward_and_backward() -> None:
     torch.testing.assert_close(compiled(x).context, module(x).context)
 
 
-@pytest.mark.parametrize(("name", "strict"), [*((name, False) for name in MODULES), ("causal", True)])
+@pytest.mark.parametrize(
+    ("name", "strict"), [*((name, False) for name in MODULES), pytest.param("causal", True, marks=needs_dynamo)]
+)
 def test_exported(name: str, strict: bool) -> None:
     module, x = MODULES[name](), torch.randn(3, 5, 8)
     exported = torch.export.export(module, (x,), strict=strict).module()
@@ -201,6 +209,7 @@ def test_exported(name: str, strict: bool) -> None:
     module(x)  # nothing of the tracing is left in a cache
 
 
+@needs_dynamo
 @pytest.mark.parametrize("name", RANDOM)
 def test_noise(name: str) -> None:
     """A seed is drawn inside the transform: the same graph gives new noise at every call."""
@@ -314,5 +323,5 @@ def test_kernels_say_why_they_refuse() -> None:
 )
 def test_limits_of_compiling_are_named(arguments: dict[str, Any], message: str) -> None:
     run = torch.compile(lambda x: attention(x, x, x, **arguments).context, fullgraph=True, backend="eager")
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(Exception, match=message if TORCH >= (2, 8) else None):  # before, Dynamo hides messages
         run(torch.randn(SIZE, 4))
