@@ -20,7 +20,7 @@ from regard.core.observe import answer, check_extras
 from regard.core.pattern_text import parse
 from regard.core.patterns import Full, Pattern
 from regard.core.plan import Plan, choose
-from regard.core.request import Lengths, Request
+from regard.core.request import CallOptions, Lengths, Request
 from regard.core.result import Result
 from regard.core.scores import Cosine, Dot, ScaledDot, Score
 
@@ -166,8 +166,11 @@ class Attention(nn.Module):
         return self.dropout if self.training else 0.0
 
     def remember(self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None) -> Memory:
-        """Project the keys once, to be read by many queries, as a decoder does at every step."""
-        return Memory.of(self, key, key if value is None else value, lengths)
+        """Project the keys once, to be read by many queries, as a decoder does at every step.
+
+        Reads are fastest in the grad mode and autocast in which this is called; they are right in any.
+        """
+        return Memory.of(self, key, key if value is None else value, lengths).prepare()
 
     def extra_repr(self) -> str:
         pattern = "" if isinstance(self.pattern, nn.Module) else f"pattern={self.pattern}, "
@@ -235,17 +238,14 @@ def _read(
     generator: torch.Generator | None,
 ) -> Request:
     """Build the request of a call, with score, pattern and normalizer read from their names."""
-    return requests.read(
-        query,
-        key,
-        value,
+    options = CallOptions(
         read_score(score),
         read_pattern(pattern),
         read_normalizer(normalizer),
         bias,
-        lengths,
         allowed,
         position,
         dropout,
         generator,
     )
+    return requests.read(query, key, value, options, lengths)

@@ -15,7 +15,7 @@ from regard.core.normalizers import Normalizer, Softmax
 from regard.core.observe import memory_efficient_energies
 from regard.core.patterns import Full
 from regard.core.reference import weights_of
-from regard.core.request import Lengths, Request
+from regard.core.request import CallOptions, Lengths, Request
 from regard.core.result import Result
 from regard.core.scores import Score
 
@@ -63,7 +63,7 @@ def coattend(
         a = requests.without_padding(a, allowed.any(-1).expand(*allowed.shape[:-2], a.shape[-2]))
         b = requests.without_padding(b, allowed.any(-2).expand(*allowed.shape[:-2], b.shape[-2]))
     normalizer = read_normalizer(normalizer)
-    a_to_b = requests.read(a, b, b, read_score(score), Full(), normalizer, bias, None, None, 0, 0.0, generator)
+    a_to_b = requests.read(a, b, b, CallOptions(read_score(score), Full(), normalizer, bias, generator=generator))
     b_to_a = replace(a_to_b, query=b, key=a, value=a, bias=None if bias is None else bias.mT, seed=a_to_b.seed + 1)
     energies = memory_efficient_energies(a_to_b)
     return CoResult(

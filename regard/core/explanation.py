@@ -13,7 +13,6 @@ from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, group_blocks
 from regard.core.local import LocalPredictive
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
-from regard.core.scores import AdditiveTerms
 from regard.core.spans import length
 
 _CPU = torch.device("cpu")  # pairs are counted there, whatever the default device is
@@ -71,7 +70,7 @@ def _parts(request: Request) -> tuple[Part, ...]:
 def _computed(request: Request, kernel: str) -> int:
     """Return how many pairs a kernel computes for one row of the batch: of whole matrices, tiles or blocks."""
     assert isinstance(request.pattern, Pattern)
-    if kernel in ("dense", "dense hard", "reference"):
+    if kernel in ("few queries", "small dense", "dense", "dense hard", "reference"):
         return request.queries * request.keys
     if kernel == "classes":
         return request.queries * request.keys // request.pattern.step
@@ -123,11 +122,10 @@ def _allowed_in_tile(request: Request, part: Part, tile: Tile) -> int:
 
 
 def _flops(request: Request, pairs: int) -> float:
-    """Return the FLOPs: two for each multiply-add; an additive pair costs about four per hidden unit."""
+    """Return the FLOPs: those of the energies, and two for each multiply-add with values."""
     terms = request.terms
     assert terms is not None
-    per_unit = 4 if isinstance(terms, AdditiveTerms) else 2
-    return float(pairs) * (per_unit * terms.query.shape[-1] + 2 * request.value.shape[-1])
+    return float(pairs) * (terms.flops_per_pair + 2 * request.value.shape[-1])
 
 
 def _bytes(request: Request, kernel: str) -> float:

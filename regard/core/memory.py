@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from regard.core import checks, few_queries
+from regard.core import checks
 from regard.core import request as requests
-from regard.core.additive_reads import AdditiveReads
+from regard.core.kernels.few_queries import PreparedKeys, unsupported
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Normalizer
 from regard.core.observe import answer, check_extras
-from regard.core.patterns import Causal, Full, Pattern
+from regard.core.patterns import Full, Pattern
 from regard.core.plan import choose
-from regard.core.request import Lengths
+from regard.core.request import CachedStates, CallOptions, Lengths
 from regard.core.result import Result
-from regard.core.scores import Additive, Score, at_least_float32
+from regard.core.scores import Score, at_least_float32
 from regard.runtime.autocast import autocast_dtype
 from regard.runtime.transforms import active_transform
 
@@ -40,17 +40,11 @@ class AttentionModule(Protocol):
     def active_dropout(self) -> float: ...
 
 
-class Prepared(NamedTuple):
-    """A memory's tensors for reads without a plan, in one mode."""
+class Preparation(NamedTuple):
+    """What many reads share, computed in one mode. In other modes it is not used: autograd records nothing in some."""
 
-    key: Tensor
-    """k' [..., S, D], in float32 or better"""
-    value: Tensor
-    """[..., S, Dv], in the dtype of autocast"""
-    padding: Tensor | None
-    """bool [..., 1, S]: True at padding; None: all keys are real"""
-    additive: AdditiveReads | None
-    """for an additive score"""
+    mode: Mode
+    states: CachedStates
 
 
 @dataclass(frozen=True)
@@ -66,8 +60,8 @@ class Memory:
     """int64, broadcasts to the leading dims; None: all keys are real"""
     change: Callable[[Tensor], Tensor] | None = None
     """applied to the weights [..., T, S] of every read before the values are summed; None: nothing"""
-    _by_mode: dict[Mode, Prepared] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """a cache for reads without a plan; one entry per mode, because autograd records nothing in some of them"""
+    preparation: Preparation | None = field(default=None, repr=False, compare=False)
+    """of `prepare`"""
 
     @classmethod
     def of(cls, owner: AttentionModule, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
@@ -98,39 +92,46 @@ class Memory:
     ) -> Result:
         """Compute `attention` of query [..., T, Dq], the first at `position`, over the cached keys."""
         if self.change is not None:
-            options = {"position": position, "bias": bias, "allowed": allowed, "generator": generator}
-            return self._read_changed(query, options)
+            return self._read_changed(query, position=position, bias=bias, allowed=allowed, generator=generator)
         checks.states("query", query)
         if query.dim() < self.key.dim():
             leading = checks.shape(self.key.shape[:-2])
             raise ValueError(f"query: expected [..., T, D] with leading dims {leading}, got {checks.shape(query)}")
-        normalizer = self.owner.active_normalizer
+        owner = self.owner
+        normalizer = owner.active_normalizer
         check_extras(top, lse, normalizer)
-        bare = bias is None and allowed is None and top is None and not lse
-        if bare and query.shape[-2] <= self._max_unplanned and self._needs_no_plan(position):
-            return self._read_unplanned(query, normalizer, weights)
-        request = requests.read(
-            query,
-            self.key,
-            self.value,
-            self.owner.score,
-            self.owner.pattern,
-            normalizer,
-            bias,
-            self.lengths,
-            allowed,
-            position,
-            self.owner.active_dropout,
-            generator,
-            remembered=True,
+        options = CallOptions(
+            owner.score, owner.pattern, normalizer, bias, allowed, position, owner.active_dropout, generator
         )
-        return answer(choose(request), weights, top, lse)
+        return answer(choose(requests.read_cached(query, self._states(), options)), weights, top, lse)
+
+    def prepare(self) -> Memory:
+        """Return the memory with all that reads step by step share, computed for the current grad mode and autocast.
+
+        Under a torch.func transform nothing is prepared: its tensors have no meaning outside of it.
+        """
+        if active_transform(self.key) is not None:
+            return self
+        states = self._current_states()
+        prepared = PreparedKeys.of(self.owner.score, states.key, self.value, states.visible)
+        return replace(self, preparation=Preparation(_mode(self.key.device), states._replace(prepared=prepared)))
+
+    def _states(self) -> CachedStates:
+        """Return the cached states: those of `prepare`, if they were prepared in the current mode."""
+        preparation = self.preparation
+        if preparation is None or preparation.mode != _mode(self.key.device) or active_transform(self.key) is not None:
+            return self._current_states()
+        return preparation.states
+
+    def _current_states(self) -> CachedStates:
+        key, value = requests.as_autocast(self.key), requests.as_autocast(self.value)
+        return CachedStates(key, value, self.lengths, requests.visible_keys(self.lengths, self.keys))
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> Memory:
         """Return the same memory with a function that changes the weights of every read, for interventions."""
         return replace(self, change=change)
 
-    def _read_changed(self, query: Tensor, options: dict[str, Any]) -> Result:
+    def _read_changed(self, query: Tensor, **options: Any) -> Result:
         """Read with the weights changed by `change`."""
         assert self.change is not None
         unchanged = replace(self, change=None).read(query, weights=True, **options)
@@ -139,57 +140,11 @@ class Memory:
         return Result((weights.to(self.value.dtype) @ self.value).to(unchanged.context.dtype), weights=weights)
 
     @property
-    def _max_unplanned(self) -> int:
-        """The largest number of queries per row that are read without a plan; in beam search, of all hypotheses."""
-        return 1 if torch.is_grad_enabled() else few_queries.MAX_QUERIES
-
-    def _needs_no_plan(self, position: int) -> bool:
-        """Return whether `few_queries.read` supports a read at `position`; at the last one, `Causal` masks nothing."""
+    def ignores_position(self) -> bool:
+        """Whether a read with one query per row is the same computation at every position, as CUDA graphs need it."""
         owner = self.owner
-        full = owner.pattern == Full() or (owner.pattern == Causal() and position >= self.keys - 1)
-        return few_queries.suits(owner.score, owner.active_normalizer, full, owner.active_dropout)
-
-    @property
-    def reads_alike(self) -> bool:
-        """Whether every read with one query per row needs no plan, at any position."""
-        return self.change is None and self.owner.pattern == Full() and self._needs_no_plan(0)
-
-    def _read_unplanned(self, query: Tensor, normalizer: Normalizer, weights: bool) -> Result:
-        """Read with one or a few queries per row, without a plan."""
-        features = self.owner.score.expects()[0] or self.key.shape[-1]
-        if query.shape[-1] != features:
-            raise ValueError(
-                f"query: expected {features} features for {self.owner.score.title}, got {checks.shape(query)}"
-            )
-        checks.common_leading(query=query, key=self.key)
-        query = requests.as_autocast(query)
-        key, value, padding, additive = self._prepared()
-        result = few_queries.read(query, key, value, self.owner.score, normalizer, padding, additive)
-        return result if weights else replace(result, weights=None)
-
-    def _prepared(self) -> Prepared:
-        """Return what all reads without a plan share in the current mode; the first of them computes it.
-
-        Nothing is cached under a torch.func transform: its tensors have no meaning outside of it.
-        """
-        if active_transform(self.key) is not None:
-            return self._prepare(for_many_reads=False)
-        mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_dtype(self.key.device)
-        prepared = self._by_mode.get(mode)
-        if prepared is None:
-            prepared = self._by_mode[mode] = self._prepare(for_many_reads=True)
-        return prepared
-
-    def _prepare(self, for_many_reads: bool) -> Prepared:
-        """Compute what reads without a plan share."""
-        key, score = at_least_float32(requests.as_autocast(self.key)), self.owner.score
-        padding = additive = None
-        if self.lengths is not None:
-            padding = (torch.arange(self.keys, device=key.device) >= self.lengths[..., None])[..., None, :]
-        # On a GPU, tanh is cheap: no exponentials are cached.
-        if for_many_reads and isinstance(score, Additive) and score.heads is None and not key.is_cuda:
-            additive = AdditiveReads(key, at_least_float32(score.vector), at_least_float32(self.value), padding)
-        return Prepared(key, requests.as_autocast(self.value), padding, additive)
+        supported = unsupported(owner.score, owner.active_normalizer, owner.active_dropout) is None
+        return self.change is None and owner.pattern == Full() and supported
 
     @property
     def keys(self) -> int:
@@ -220,15 +175,20 @@ class Memory:
         pairs = ((self.key, new.key), (self.value, new.value))
         key, value = (torch.cat([old, more], dim=-2) for old, more in pairs)
         if self.lengths is None:
-            return replace(self, key=key, value=value)
+            return self.with_states(key, value, None)
         index = _append_index(self.lengths, self.keys, new.keys)[..., None]  # [..., S + n, 1]
         key, value = (torch.take_along_dim(states, index, dim=-2) for states in (key, value))
-        return replace(self, key=key, value=value, lengths=self.lengths + new.keys)
+        return self.with_states(key, value, self.lengths + new.keys)
 
     def upcast(self) -> Memory:
         """Return the memory in float32 or better, in which energies are computed, and contiguous."""
         key, value = (at_least_float32(requests.as_autocast(states)).contiguous() for states in (self.key, self.value))
-        return replace(self, key=key, value=value)
+        return self.with_states(key, value, self.lengths)
+
+    def with_states(self, key: Tensor, value: Tensor, lengths: Tensor | None) -> Memory:
+        """Return the memory with other states, prepared if this one is."""
+        memory = replace(self, key=key, value=value, lengths=lengths, preparation=None)
+        return memory if self.preparation is None else memory.prepare()
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Memory:
         """Return the memory with a function of the batch dim applied to all its tensors."""
@@ -239,7 +199,7 @@ class Memory:
         lengths = self.lengths
         if lengths is not None and lengths.dim() and lengths.shape[0] > 1:
             lengths = change(lengths)
-        return replace(self, key=change(self.key), value=change(self.value), lengths=lengths)
+        return self.with_states(change(self.key), change(self.value), lengths)
 
 
 def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -263,3 +223,7 @@ def _append_index(lengths: Tensor, keys: int, new: int) -> Tensor:
     offset = slot - lengths[..., None]  # ≥ 0: at or after the first new key
     from_new = (offset >= 0) & (offset < new)
     return torch.where(from_new, keys + offset, torch.where(offset >= new, slot - new, slot))
+
+
+def _mode(device: torch.device) -> Mode:
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_dtype(device)

@@ -169,9 +169,9 @@ class MultiHeadMemory:
     memory: Memory
     """[..., kv_heads, S, dim / heads]; with all heads where the score has parameters per head"""
 
-    def upcast(self) -> MultiHeadMemory:
+    def prepare(self) -> MultiHeadMemory:
         """Return the same cache for many reads without gradients: in the dtype in which it is read."""
-        return replace(self, memory=self.memory.upcast())
+        return replace(self, memory=self.memory.upcast().prepare())
 
     def read(
         self,
@@ -194,7 +194,7 @@ class MultiHeadMemory:
         project_in, project_out = (self.owner.query, self.owner.output) if products is None else products
         queries = project_in(query)
         return self._read(
-            queries if products is None else at_least_float32(queries),  # as `upcast` converted the cache
+            queries if products is None else at_least_float32(queries),  # as `prepare` converted the cache
             project_out,
             position=position,
             bias=bias,
@@ -229,7 +229,7 @@ class MultiHeadMemory:
     def _for_every_head(self) -> Memory:
         """Return the memory with keys and values expanded to all heads."""
         key, value = (self.owner.for_every_head(states) for states in (self.memory.key, self.memory.value))
-        return self.memory if key is self.memory.key else replace(self.memory, key=key, value=value)
+        return self.memory if key is self.memory.key else self.memory.with_states(key, value, self.memory.lengths)
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> MultiHeadMemory:
         """Return the same cache with a function that changes the weights [..., heads, T, S] of every read."""

@@ -21,7 +21,7 @@ from regard.core.plan import Plan
 from regard.core.reference import defined_energies, log_sum_exp, weights_of
 from regard.core.request import Request
 from regard.core.result import Result, Top
-from regard.core.scores import AdditiveTerms, at_least_float32, energies_of
+from regard.core.scores import AdditiveTerms, at_least_float32
 
 
 def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
@@ -56,11 +56,9 @@ def _one_hot(chosen: Tensor, like: Tensor) -> Tensor:
 
 def memory_efficient_energies(request: Request) -> Tensor:
     """Return the score's energies [..., T, S], differentiable, without a tensor [..., T, S, H]."""
-    terms = request.terms
+    terms = request.additive
     if terms is None:
-        return defined_energies(request)
-    if not isinstance(terms, AdditiveTerms):
-        return energies_of(terms)
+        return defined_energies(request) if request.terms is None else request.terms.energies()
     leading = broadcast(terms.query.shape[:-2], terms.key.shape[:-2])
     vector = fold(terms.vector[..., None, :], leading)[:, 0]
     folded = fold(at_least_float32(terms.query), leading), fold(at_least_float32(terms.key), leading)
@@ -82,7 +80,7 @@ class _AdditiveEnergies(torch.autograd.Function):
         query, key, vector = ctx.saved_tensors
         if torch.is_grad_enabled():
             return tuple(
-                gradients(lambda *terms: (energies_of(AdditiveTerms(*terms)),), (query, key, vector), (gradient,))
+                gradients(lambda *terms: (AdditiveTerms(*terms).energies(),), (query, key, vector), (gradient,))
             )
         grads = AdditiveTile(vector).backward(gradient, query, key)
         return tuple(grad.to(query.dtype) for grad in grads)

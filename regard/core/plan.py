@@ -8,10 +8,12 @@ from regard.core.explanation import explain
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.dense_hard import DenseHard
+from regard.core.kernels.few_queries import FewQueries
 from regard.core.kernels.gpu.kernels import Classes, FusedAdditive, FusedDot, FusedHard
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
 from regard.core.kernels.kernel import Kernel
+from regard.core.kernels.small_dense import SmallDense
 from regard.core.reference import reference
 from regard.core.request import Request
 from regard.core.result import Result
@@ -35,13 +37,16 @@ def run(request: Request) -> Result:
 
 
 HEADS = Heads(run)
-GPU_KERNELS: tuple[Kernel, ...] = (Classes(), FusedAdditive(), FusedDot(), DenseHard(), FusedHard())
 GENERAL_KERNELS: tuple[Kernel, ...] = (Regrouped(), Union(), Tiles(), HardChoice(), Reference())
+CPU_KERNELS: tuple[Kernel, ...] = (FewQueries(), SmallDense(), Dense(), HEADS, *GENERAL_KERNELS)
+GPU_KERNELS: tuple[Kernel, ...] = (
+    FewQueries(), Dense(), HEADS, Classes(), FusedAdditive(), FusedDot(), DenseHard(), FusedHard(), *GENERAL_KERNELS
+)  # fmt: skip
 
 
 def kernels(request: Request) -> tuple[Kernel, ...]:
     """Return the kernels in the order in which they are tried."""
-    return (Dense(), HEADS, *(GPU_KERNELS if request.query.is_cuda else ()), *GENERAL_KERNELS)
+    return GPU_KERNELS if request.query.is_cuda else CPU_KERNELS
 
 
 @dataclass(frozen=True, repr=False)

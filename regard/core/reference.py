@@ -17,7 +17,7 @@ from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import at_least_float32, energies_of
+from regard.core.scores import at_least_float32
 from regard.runtime import noise
 
 
@@ -32,7 +32,7 @@ def defined_energies(request: Request) -> Tensor:
     """Return the energies by the score's definition; by its terms for k', and in half precision."""
     half = request.query.dtype in (torch.float16, torch.bfloat16)
     if request.terms is not None and (half or request.remembered):
-        return energies_of(request.terms)
+        return request.terms.energies()
     energies = request.score.energies(request.query, request.key)
     wanted = (*request.leading, request.queries, request.keys)
     return checks.energies(request.score.title, energies, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from regard.core import checks
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_custom
-from regard.core.scores import AdditiveTerms, Bilinear, Score, at_least_float32, terms_of
+from regard.core.scores import AdditiveTerms, Bilinear, Score, Terms, at_least_float32, terms_of
 from regard.runtime.autocast import autocast_dtype
 from regard.runtime.transforms import active_transform
 
@@ -45,11 +45,14 @@ class Request:
     dropout: float
     seed: int | Tensor
     """of dropout and samples; 0 without either"""
-    rows: Tensor
-    """int64 [*leading]: the number that identifies each row of the batch for counter-based noise"""
+    leading: torch.Size
+    row_numbers: Tensor | None = None
+    """int64 [*leading]: the number that identifies each row of the batch for counter-based noise; None: in order"""
     remembered: bool = False
     """`key` comes from a Memory: it is k' if the score has terms, else the keys"""
-    _terms: list[Bilinear | AdditiveTerms] = field(default_factory=list, init=False, compare=False)
+    prepared: object | None = None
+    """what the Memory has prepared for a kernel (kernels/few_queries.py)"""
+    _terms: list[Terms] = field(default_factory=list, init=False, compare=False)
     """the cached terms; not a cached_property, whose lock in Python 3.11 torch.compile cannot trace"""
 
     def __repr__(self) -> str:
@@ -60,11 +63,14 @@ class Request:
         return f"attention of {sizes} queries to {self.keys} keys: {choices}"
 
     @property
-    def leading(self) -> torch.Size:
-        return self.rows.shape
+    def rows(self) -> Tensor:
+        """int64 [*leading]: the number of each row of the batch."""
+        if self.row_numbers is not None:
+            return self.row_numbers
+        return torch.arange(self.leading.numel(), device=self.query.device).view(self.leading)
 
     @property
-    def terms(self) -> Bilinear | AdditiveTerms | None:
+    def terms(self) -> Terms | None:
         """The terms with which kernels compute the score; None if it has none."""
         if not self._terms:
             if not self.score.has_terms:
@@ -72,6 +78,16 @@ class Request:
             side = self.key if self.remembered else self.score.key_side(self.key)
             self._terms.append(terms_of(self.score, self.query, side))
         return self._terms[0]
+
+    @property
+    def bilinear(self) -> Bilinear | None:
+        """The terms of a bilinear score; None of any other."""
+        return self.terms if isinstance(self.terms, Bilinear) else None
+
+    @property
+    def additive(self) -> AdditiveTerms | None:
+        """The terms of an additive score; None of any other."""
+        return self.terms if isinstance(self.terms, AdditiveTerms) else None
 
     @property
     def queries(self) -> int:
@@ -107,41 +123,75 @@ class Request:
         return mask
 
 
-def read(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    score: Score,
-    pattern: Pattern | LocalPredictive,
-    normalizer: Normalizer,
-    bias: Tensor | None,
-    lengths: Lengths | None,
-    allowed: Tensor | None,
-    position: int,
-    dropout: float,
-    generator: torch.Generator | None,
-    remembered: bool = False,
-) -> Request:
-    """Check the arguments of a call and return them as a request.
+class CallOptions(NamedTuple):
+    """The arguments of `attention` other than the states."""
 
-    `remembered`: key, value and lengths come from a Memory: padding is 0 already, and lengths broadcast as they are.
-    """
+    score: Score
+    pattern: Pattern | LocalPredictive
+    normalizer: Normalizer
+    bias: Tensor | None = None
+    allowed: Tensor | None = None
+    position: int = 0
+    dropout: float = 0.0
+    generator: torch.Generator | None = None
+
+
+class CachedStates(NamedTuple):
+    """The keys and values of a Memory, in the dtype of autocast, 0 at padding."""
+
+    key: Tensor
+    """k' [..., S, D] if the score has terms, else the keys"""
+    value: Tensor
+    """[..., S, Dv], with the leading dims of the keys"""
+    lengths: Tensor | None
+    """int64, broadcasts to the leading dims"""
+    visible: Tensor | None
+    """bool [..., S]: False is padding"""
+    prepared: object | None = None
+    """what is prepared for a kernel in the current mode"""
+
+
+def read(query: Tensor, key: Tensor, value: Tensor, options: CallOptions, lengths: Lengths | None = None) -> Request:
+    """Check the arguments of a call and return them as a request."""
     query, key, value = as_autocast(query), as_autocast(key), as_autocast(value)
-    _check_states(query, key, value, score, pattern, remembered)
+    _check_states(query, key, value, options.score)
     leading = checks.common_leading(query=query, key=key, value=value)
-    pairs = (*leading, query.shape[-2], key.shape[-2])
+    counts = None if lengths is None else read_lengths(lengths, leading, key.shape[-2], query.device)
+    states = CachedStates(key, value, counts, visible_keys(counts, key.shape[-2]))
+    return _request(query, states, leading, options, remembered=False)
+
+
+def read_cached(query: Tensor, states: CachedStates, options: CallOptions) -> Request:
+    """Check the arguments of a read of a Memory and return them as a request."""
+    query = as_autocast(query)
+    features = options.score.expects()[0]
+    if features is None and options.score.has_terms:
+        features = states.key.shape[-1]
+    _check_query(query, options.score, features)
+    if query.dtype is torch.float32 and states.key.dtype in (torch.float16, torch.bfloat16):  # cached under autocast
+        states = states._replace(key=states.key.float(), value=states.value.float())
+    _check_same("key", states.key, query)
+    leading = checks.common_leading(query=query, key=states.key)
+    return _request(query, states, leading, options, remembered=True)
+
+
+def _request(
+    query: Tensor, states: CachedStates, leading: torch.Size, options: CallOptions, remembered: bool
+) -> Request:
+    """Check the options and return the request."""
+    key, value, lengths, visible, prepared = states
+    score, pattern, normalizer, bias, allowed, position, dropout, generator = options
+    sizes = query.shape[-2], key.shape[-2]
+    _check_parameters(query, score)
     _check_heads(leading, score, pattern)
+    if isinstance(pattern, LocalPredictive) and query.shape[-1] != pattern.query_dim:
+        raise ValueError(f"query: expected {pattern.query_dim} features for LocalPredictive, got {checks.shape(query)}")
     fixed = pattern.within if isinstance(pattern, LocalPredictive) else pattern
-    check_custom(
-        fixed, query.shape[-2], key.shape[-2], checks.whole_number("attention", "position", position), query.device
-    )
-    bias, allowed = _check_pairs(bias, allowed, pairs, query)
-    if lengths is None or (remembered and isinstance(lengths, Tensor)):
-        counts = lengths
-    else:
-        counts = read_lengths(lengths, leading, key.shape[-2], query.device)
+    check_custom(fixed, *sizes, checks.whole_number("attention", "position", position), query.device)
+    bias, allowed = _check_pairs(bias, allowed, (*leading, *sizes), query)
     zeroed = remembered and allowed is None
-    visible, allowed = _visible(counts, allowed, key.shape[-2])
+    if allowed is not None:
+        visible, allowed = _hide(visible, allowed, sizes[1])
     dropout = checks.fraction("dropout", dropout)
     return Request(
         query=query,
@@ -153,12 +203,13 @@ def read(
         bias=bias,
         visible=visible,
         allowed=allowed,
-        lengths=counts,
+        lengths=lengths,
         position=position,
         dropout=dropout,
         seed=_seed(generator, query) if dropout > 0 or getattr(normalizer, "sample", False) else 0,
-        rows=torch.arange(leading.numel(), device=query.device).view(leading),
+        leading=leading,
         remembered=remembered,
+        prepared=prepared,
     )
 
 
@@ -208,15 +259,16 @@ def _to_device(lengths: Tensor, device: torch.device) -> Tensor:
     return lengths.to(device, torch.int64, non_blocking=staged)
 
 
-def _visible(counts: Tensor | None, allowed: Tensor | None, keys: int) -> tuple[Tensor | None, Tensor | None]:
+def visible_keys(counts: Tensor | None, keys: int) -> Tensor | None:
+    """Return bool [..., S], False at padding, from the lengths [...]; None if all keys are real."""
+    return None if counts is None else torch.arange(keys, device=counts.device) < counts[..., None]
+
+
+def _hide(visible: Tensor | None, allowed: Tensor, keys: int) -> tuple[Tensor, Tensor | None]:
     """Return (visible [..., S], allowed [..., T, S]): the mask of keys for all queries, and that of pairs."""
-    visible = None if counts is None else torch.arange(keys, device=counts.device) < counts[..., None]
-    if allowed is None:
-        return visible, None
     by_key = allowed.any(-2) if allowed.shape[-2] else allowed.new_zeros(*allowed.shape[:-2], allowed.shape[-1])
     by_key = by_key.expand(*by_key.shape[:-1], keys)
-    visible = by_key if visible is None else visible & by_key
-    return visible, None if allowed.shape[-2] == 1 else allowed
+    return by_key if visible is None else visible & by_key, None if allowed.shape[-2] == 1 else allowed
 
 
 def as_autocast(x: Tensor) -> Tensor:
@@ -227,29 +279,34 @@ def as_autocast(x: Tensor) -> Tensor:
     return x
 
 
-def _check_states(
-    query: Tensor, key: Tensor, value: Tensor, score: Score, pattern: Pattern | LocalPredictive, remembered: bool
-) -> None:
+def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score) -> None:
     """Raise if dtypes, devices, positions or features do not fit together."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         checks.states(name, tensor)
-        if tensor.dtype is not query.dtype or tensor.device != query.device:
-            wanted = f"{query.dtype} on {query.device} like query"
-            raise TypeError(f"{name}: expected {wanted}, got {tensor.dtype} on {tensor.device}")
+        _check_same(name, tensor, query)
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"value: expected {key.shape[-2]} positions like key, got {value.shape[-2]}")
-    query_dim, key_dim = (score.expects()[0], None) if remembered else score.expects()
-    if isinstance(pattern, LocalPredictive) and query.shape[-1] != pattern.query_dim:
-        raise ValueError(f"query: expected {pattern.query_dim} features for LocalPredictive, got {checks.shape(query)}")
-    if query_dim is not None and query.shape[-1] != query_dim:
-        raise ValueError(f"query: expected {query_dim} features for {score.title}, got {checks.shape(query)}")
+    query_dim, key_dim = score.expects()
+    _check_query(query, score, query_dim)
     if key_dim is not None and key.shape[-1] != key_dim:
         raise ValueError(f"key: expected {key_dim} features for {score.title}, got {checks.shape(key)}")
     if query_dim is None and key_dim is None and score.has_terms and query.shape[-1] != key.shape[-1]:
         raise ValueError(
             f"key: expected {query.shape[-1]} features like query for {score.title}, got {checks.shape(key)}"
         )
-    _check_parameters(query, score)
+
+
+def _check_same(name: str, states: Tensor, query: Tensor) -> None:
+    """Raise if states differ from the query in dtype or device."""
+    if states.dtype is not query.dtype or states.device != query.device:
+        wanted = f"{query.dtype} on {query.device} like query"
+        raise TypeError(f"{name}: expected {wanted}, got {states.dtype} on {states.device}")
+
+
+def _check_query(query: Tensor, score: Score, features: int | None) -> None:
+    """Raise if the query has not so many features."""
+    if features is not None and query.shape[-1] != features:
+        raise ValueError(f"query: expected {features} features for {score.title}, got {checks.shape(query)}")
 
 
 def _check_parameters(query: Tensor, score: Score) -> None:

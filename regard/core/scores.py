@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,8 @@ from torch import Tensor, nn
 
 from regard.core.checks import positive, shape, whole_number
 from regard.runtime.autocast import without_autocast
+
+Select = Callable[[Tensor], Tensor]
 
 
 class Bilinear(NamedTuple):
@@ -27,6 +30,28 @@ class Bilinear(NamedTuple):
     """k' [..., S, D]"""
     scale: float
 
+    def energies(self) -> Tensor:
+        """Return the energies [..., T, S], in float32 or better."""
+        with without_autocast(self.query.device):  # which would compute the product in half precision
+            return at_least_float32(self.query) @ at_least_float32(self.key).mT * self.scale
+
+    def energies_with(self, key: Tensor) -> Tensor:
+        """Return the energy [..., T] of each query with its own key of k' [..., T, D]."""
+        return (at_least_float32(self.query) * at_least_float32(key)).sum(-1) * self.scale
+
+    def at_temperature(self, temperature: float) -> tuple[float, None]:
+        """Return (scale, v) of the energies divided by a temperature; this family has no v."""
+        return self.scale / temperature, None
+
+    def select(self, states: Select, vectors: Select) -> Bilinear:
+        """Return the terms of some heads, which `states` selects from [..., N, D] and `vectors` from [..., H]."""
+        return Bilinear(states(self.query), states(self.key), self.scale)
+
+    @property
+    def flops_per_pair(self) -> int:
+        """A multiplication and an addition per feature."""
+        return 2 * self.query.shape[-1]
+
 
 class AdditiveTerms(NamedTuple):
     """Terms of an additive score: energy = vᵀ tanh(q' + k')"""
@@ -37,6 +62,35 @@ class AdditiveTerms(NamedTuple):
     """k' [..., S, H]"""
     vector: Tensor
     """v [..., H], leading dims as those of q' and k' or fewer"""
+
+    def energies(self) -> Tensor:
+        """Return the energies [..., T, S], in float32 or better; [..., T, S, H] is materialized."""
+        query, key, vector = map(at_least_float32, self)
+        with without_autocast(query.device):
+            pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
+            return (pairs @ vector[..., None, :, None])[..., 0]
+
+    def energies_with(self, key: Tensor) -> Tensor:
+        """Return the energy [..., T] of each query with its own key of k' [..., T, H]."""
+        vector = at_least_float32(self.vector)[..., None, :]
+        return (torch.tanh(at_least_float32(self.query) + at_least_float32(key)) * vector).sum(-1)
+
+    def at_temperature(self, temperature: float) -> tuple[float, Tensor]:
+        """Return (scale, v) of the energies divided by a temperature."""
+        return 1.0, self.vector / temperature
+
+    def select(self, states: Select, vectors: Select) -> AdditiveTerms:
+        """Return the terms of some heads, which `states` selects from [..., N, D] and `vectors` from [..., H]."""
+        return AdditiveTerms(states(self.query), states(self.key), vectors(self.vector))
+
+    @property
+    def flops_per_pair(self) -> int:
+        """A sum, a tanh, a multiplication and an addition per hidden unit."""
+        return 4 * self.query.shape[-1]
+
+
+Terms = Bilinear | AdditiveTerms
+"""what kernels compute a score with"""
 
 
 class Score(nn.Module, ABC):
@@ -50,7 +104,7 @@ class Score(nn.Module, ABC):
         """Return k': all that can be computed from the keys alone. A Memory caches it."""
         return key
 
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms | None:
+    def terms(self, query: Tensor, key_side: Tensor) -> Terms | None:
         """Return what the kernels compute with; None if the score belongs to neither family."""
         return None
 
@@ -214,7 +268,7 @@ class Additive(Score):
         return self.vector.shape[0] if self.vector.dim() == 2 else None
 
 
-def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Terms:
     """Return the terms of a score for queries [..., T, Dq] and k' [..., S, D], checked."""
     terms = score.terms(query, key_side)
     if not isinstance(terms, (Bilinear, AdditiveTerms)):
@@ -227,20 +281,10 @@ def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Bilinear | Additi
     return terms
 
 
-def energies_of(terms: Bilinear | AdditiveTerms) -> Tensor:
-    """Return the energies [..., T, S] of a score's terms, in float32 or better."""
-    query, key = at_least_float32(terms.query), at_least_float32(terms.key)
-    with without_autocast(query.device):  # which would compute the product in half precision
-        if isinstance(terms, Bilinear):
-            return query @ key.mT * terms.scale
-        pairs = torch.tanh(query[..., :, None, :] + key[..., None, :, :])  # [..., T, S, H]
-        return (pairs * at_least_float32(terms.vector)[..., None, None, :]).sum(-1)
-
-
 class PrecomputedTerms(Score):
     """A score whose terms were computed before."""
 
-    def __init__(self, terms: Bilinear | AdditiveTerms, title: str) -> None:
+    def __init__(self, terms: Terms, title: str) -> None:
         super().__init__()
         self._terms, self._title = terms, title
 
@@ -249,9 +293,9 @@ class PrecomputedTerms(Score):
         return self._title
 
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
-        return energies_of(self._terms)
+        return self._terms.energies()
 
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear | AdditiveTerms:
+    def terms(self, query: Tensor, key_side: Tensor) -> Terms:
         return self._terms
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core import few_queries
+from regard.core.kernels.few_queries import unsupported
 from regard.core.memory import Memory
 from regard.core.multihead import MultiHead, MultiHeadMemory, Products, split
-from regard.core.patterns import Causal
+from regard.core.patterns import Causal, Full
+from regard.core.plan import run
+from regard.core.request import CachedStates, CallOptions, read_cached
 from regard.core.scores import at_least_float32
 
 
@@ -49,11 +51,12 @@ class StaticKVCache:
         self.key.index_copy_(-2, self.count, new.key)
         self.value.index_copy_(-2, self.count, new.value)
         keys, values = owner.for_every_head(self.key), owner.for_every_head(self.value)
-        ahead = torch.arange(keys.shape[-2], device=keys.device)[None] > self.count  # [1, L]
+        visible = torch.arange(keys.shape[-2], device=keys.device) <= self.count  # [L]
         attention = owner.attention
-        result = few_queries.read(
-            split(query, owner.heads), keys, values, attention.score, attention.active_normalizer, ahead, None
-        )
+        # All filled positions are visible: `Causal` hides none of them from the last one.
+        options = CallOptions(attention.score, Full(), attention.active_normalizer)
+        cached = CachedStates(keys, values, None, visible)
+        result = run(read_cached(split(query, owner.heads), cached, options))
         return self, products.output(result.context.transpose(-3, -2).flatten(-2))
 
     def reorder_(self, rows: Tensor) -> None:
@@ -72,5 +75,5 @@ def can_be_static(cache: MultiHeadMemory) -> bool:
     owner = cache.owner
     attention, memory = owner.attention, cache.memory
     plain = not owner.rotary and memory.change is None and memory.lengths is None
-    needs_no_plan = few_queries.suits(attention.score, attention.active_normalizer, True, attention.active_dropout)
-    return plain and needs_no_plan and attention.pattern == Causal()
+    supported = unsupported(attention.score, attention.active_normalizer, attention.active_dropout) is None
+    return plain and supported and attention.pattern == Causal()

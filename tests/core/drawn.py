@@ -24,7 +24,7 @@ from regard import (
     per_head,
 )
 from regard.core import request as requests
-from regard.core.request import Request
+from regard.core.request import CallOptions, Request
 from tests.core.test_patterns import atoms, patterns
 
 D = torch.float64
@@ -112,20 +112,17 @@ def cases(  # type: ignore[no-untyped-def]
         leaf.requires_grad_()
     if heads is not None and (not leading or leading[-1] != heads) and (score.heads or by_head):
         score, pattern = ScaledDot(), pattern.patterns[0] if by_head else pattern  # type: ignore[attr-defined]
-    request = requests.read(
-        query,
-        key,
-        value,
+    options = CallOptions(
         score,
         pattern,
         draw(st.sampled_from(normalizers)),
         bias,
-        lengths,
         allowed,
         draw(st.integers(0, 9)),
         draw(st.sampled_from([0.0, 0.0, 0.3])),
         torch.Generator().manual_seed(1),
     )
+    request = requests.read(query, key, value, options, lengths)
     leaves |= dict(score.named_parameters())
     return Case(request, leaves, padding)
 

@@ -326,7 +326,7 @@ def test_cross_attention_module(queries, keys, key_dim, value_dim):
     assert_same(result.context, expected, [query, key, value])
 
 
-@pytest.mark.parametrize(("size", "kernel"), [(10, "dense"), (200, "tiles")])
+@pytest.mark.parametrize(("size", "kernel"), [(10, "small dense"), (200, "tiles")])
 def test_module_with_a_mask_and_padding(size, kernel):
     pattern = Window(4, 0)
     theirs, ours = theirs_and_ours(16, 4, pattern=pattern)

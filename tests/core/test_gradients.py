@@ -44,7 +44,7 @@ def test_kernels(which: int, text: str, normalizer) -> None:
 @pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize(
     ("text", "kernel"),
-    [("strided(2)", "regrouped"), ("window(1) | strided(3)", "union"), ("window(1)", "tiles"), ("full", "dense")],
+    [("strided(2)", "regrouped"), ("window(1) | strided(3)", "union"), ("window(1)", "tiles"), ("full", "small dense")],
 )
 def test_lse(text: str, kernel: str) -> None:
     query, key = (x[..., :3].detach().requires_grad_() for x in _inputs(2, 7, 7)[:2])

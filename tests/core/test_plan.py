@@ -47,8 +47,9 @@ def test_the_first_that_takes_it(arguments: dict, kernel: str) -> None:
 
 
 def test_small_patterns_are_dense() -> None:
-    small = torch.zeros(20, 8)
+    small, smaller = torch.zeros(20, 8), torch.zeros(16, 8)
     assert plan(small, small, small, pattern="window(2) | strided(3)").kernel.name == "dense"
+    assert plan(smaller, smaller, smaller, pattern="window(2) | strided(3)").kernel.name == "small dense"
 
 
 def test_explain_names_every_refusal_density_and_cost() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import Additive, Cosine, Dot, General, ScaledDot, Score
-from regard.core.scores import energies_of, terms_of
+from regard.core.scores import terms_of
 
 D = torch.float64
 
@@ -49,8 +49,8 @@ def test_kernels_are_handed_the_same_energies(which: int, heads: int | None) -> 
     terms = score.terms(query, score.key_side(key))
     assert terms is not None
     expected = score.energies(query, key)
-    torch.testing.assert_close(energies_of(terms), expected)
-    torch.testing.assert_close(energies_of(terms_of(score, query, score.key_side(key))), expected)
+    torch.testing.assert_close(terms.energies(), expected)
+    torch.testing.assert_close(terms_of(score, query, score.key_side(key)).energies(), expected)
 
 
 def test_heads_have_parameters_of_their_own() -> None:

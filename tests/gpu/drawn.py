@@ -13,7 +13,7 @@ from torch import Tensor
 from regard import Additive, Cosine, Dot, General, Hard, Normalizer, Pattern, ScaledDot, Score, Softmax, parse_pattern
 from regard.core import request as requests
 from regard.core.kernels.kernel import Kernel
-from regard.core.request import Request
+from regard.core.request import CallOptions, Request
 
 CUDA = torch.device("cuda")
 LEADING = ((), (3,), (1, 2), (2, 3))
@@ -99,8 +99,8 @@ def _drawn(rng: random.Random, what: Range) -> Case:
         for leaf in own:
             leaf.requires_grad_()
         noise = torch.Generator().manual_seed(seed)
-        given = (None if bias is None else own[3], lengths, allowed, position, dropout, noise)
-        both.append(requests.read(*own[:3], chosen, pattern, normalizer, *given))
+        given = (None if bias is None else own[3], allowed, position, dropout, noise)
+        both.append(requests.read(*own[:3], CallOptions(chosen, pattern, normalizer, *given), lengths))
     text = f"{dtype} tf32={tf32} {leading} T={queries} S={keys} D={features} F={width} at {position}"
     text += f" {name} {pattern} {normalizer}"
     text += f" lengths={lengths is not None} allowed={allowed is not None} bias={bias is not None} dropout={dropout}"

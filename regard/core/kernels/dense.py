@@ -1,8 +1,7 @@
 """torch's scaled_dot_product_attention, for what it can express: bilinear scores, softmax, (nearly) no sparsity.
 
 Three things need care: its `is_causal` is aligned to the top left, which equals ours only at position 0; a row in which
-every key is masked may come out as NaN; masked padding may contain NaN (the request has zeroed that already). For very
-few pairs the weights are computed explicitly instead (small_dense.py), which takes less time.
+every key is masked may come out as NaN; masked padding may contain NaN (the request has zeroed that already).
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import differentiable_twice
-from regard.core.kernels.cpu.small_dense import attend_small, is_small
 from regard.core.kernels.gpu.kernels import FusedDot, rounds_float32
 from regard.core.kernels.sdpa import sdpa
 from regard.core.local import LocalPredictive
@@ -19,7 +17,6 @@ from regard.core.normalizers import Softmax
 from regard.core.patterns import Causal, Full
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import Bilinear
 
 _MAX_MASKED_PAIRS = 1 << 14  # pairs (T · S): below this a dense mask costs less than the tiles' bookkeeping
 _MIN_BLOCKED_PAIRS = (
@@ -37,13 +34,13 @@ class Dense:
             return "predictive local attention has a gain on the weights"
         if not isinstance(request.normalizer, Softmax):
             return f"{type(request.normalizer).__name__} is not a softmax"
-        if not isinstance(request.terms, Bilinear):
+        if request.bilinear is None:
             return f"{request.score.title} is not a product of query and key"
         if request.dropout > 0:
             return "torch's dropout follows no generator"
         if request.bias is not None and request.bias.requires_grad:
             return "with a trained bias, torch forms all weights"
-        if request.terms.query.shape[-1] != request.value.shape[-1]:
+        if request.bilinear.query.shape[-1] != request.value.shape[-1]:
             return "values and keys differ in width: torch would form all weights"
         if 0 in (*request.leading, request.queries, request.keys):
             return "there is nothing to compute"
@@ -64,10 +61,8 @@ class Dense:
         return None
 
     def run(self, request: Request) -> Result:
-        if is_small(request):
-            return attend_small(request)
-        terms = request.terms
-        assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
+        terms = request.bilinear
+        assert terms is not None and isinstance(request.normalizer, Softmax)
         temperature = request.normalizer.temperature
         causal = self._causal(request)
         mask = None if causal else request.mask()

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.small_dense import HIDDEN
 from regard.core.kernels.cpu.tile_kernels import unsuited
 from regard.core.kernels.hard import gather_chosen, hard_result
+from regard.core.kernels.small_dense import HIDDEN
 from regard.core.normalizers import Hard, Softmax
 from regard.core.reference import counters
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import Bilinear, at_least_float32
+from regard.core.scores import at_least_float32
 from regard.runtime import noise
 from regard.runtime.autocast import without_autocast
 from regard.runtime.matmul_precision import float32_products
@@ -38,7 +38,7 @@ class DenseHard:
             return f"{type(request.normalizer).__name__} gives weight to many keys"
         if (reason := unsuited(request)) is not None:
             return reason
-        if not isinstance(request.terms, Bilinear):
+        if request.bilinear is None:
             return f"{request.score.title} is not a product of query and key"
         if request.dropout > 0:
             return "dropout of a single weight is left to the reference"
@@ -68,8 +68,8 @@ def _energies(request: Request) -> Tensor:
 
     Factors are never rounded, because the choice should not depend on rounding.
     """
-    terms, mask = request.terms, request.mask()
-    assert isinstance(terms, Bilinear)
+    terms, mask = request.bilinear, request.mask()
+    assert terms is not None
     with without_autocast(request.query.device), float32_products(exact=True):
         energies = (at_least_float32(terms.query) * terms.scale) @ at_least_float32(terms.key).mT
     if request.bias is not None:

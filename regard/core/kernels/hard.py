@@ -20,7 +20,7 @@ from regard.core.kernels.cpu.tile_kernels import prepare, solve, unregroupable, 
 from regard.core.normalizers import Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import Bilinear, at_least_float32
+from regard.core.scores import at_least_float32
 
 
 class HardChoice:
@@ -96,13 +96,7 @@ def _chosen_energy(request: Request, chosen: Tensor) -> Tensor:
     terms = request.terms
     assert terms is not None
     key = gather_chosen(request, terms.key, chosen)
-    if isinstance(terms, Bilinear):
-        energy = (at_least_float32(terms.query) * at_least_float32(key)).sum(-1) * terms.scale
-    else:
-        energy = (
-            torch.tanh(at_least_float32(terms.query) + at_least_float32(key))
-            * at_least_float32(terms.vector)[..., None, :]
-        ).sum(-1)
+    energy = terms.energies_with(key)
     if request.bias is None or not request.keys:
         return energy
     bias = request.bias.expand(*request.leading, request.queries, request.keys)

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
-from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms
+from regard.core.scores import PrecomputedTerms
 from regard.runtime.device_cache import device_cache
 
 
@@ -72,35 +72,30 @@ def _select_heads(request: Request, heads: list[int], pattern: Pattern) -> Reque
     index = _head_index(tuple(heads), request.query.device)
     terms = request.terms
     assert terms is not None
-    dims = len(request.rows.shape)
 
-    def select(x: Tensor | None, trailing: int) -> Tensor | None:
+    def select(x: Tensor, trailing: int) -> Tensor:
         """Select the heads of a tensor with `trailing` dims after that of the heads; a broadcast dim stays as it is."""
-        if x is None or x.dim() <= trailing or x.shape[-1 - trailing] == 1:
+        if x.dim() <= trailing or x.shape[-1 - trailing] == 1:
             return x
         return x.index_select(x.dim() - 1 - trailing, index)
 
-    query, key, value = select(terms.query, 2), select(terms.key, 2), select(request.value, 2)
-    assert query is not None and key is not None and value is not None
-    head_terms: Bilinear | AdditiveTerms
-    if isinstance(terms, Bilinear):
-        head_terms = Bilinear(query, key, terms.scale)
-    else:
-        vector = select(terms.vector, 1)
-        assert vector is not None
-        head_terms = AdditiveTerms(query, key, vector)
+    def select_given(x: Tensor | None, trailing: int) -> Tensor | None:
+        return None if x is None else select(x, trailing)
+
+    selected = terms.select(lambda x: select(x, 2), lambda x: select(x, 1))
     return replace(
         request,
-        query=query,
-        key=key,
-        value=value,
-        score=PrecomputedTerms(head_terms, request.score.title),
+        query=selected.query,
+        key=selected.key,
+        value=select(request.value, 2),
+        score=PrecomputedTerms(selected, request.score.title),
         pattern=pattern,
-        bias=select(request.bias, 2),
-        visible=select(request.visible, 1),
-        allowed=select(request.allowed, 2),
-        lengths=select(request.lengths, 0),
-        rows=request.rows.index_select(dims - 1, index),
+        bias=select_given(request.bias, 2),
+        visible=select_given(request.visible, 1),
+        allowed=select_given(request.allowed, 2),
+        lengths=select_given(request.lengths, 0),
+        leading=torch.Size((*request.leading[:-1], len(heads))),
+        row_numbers=request.rows.index_select(len(request.leading) - 1, index),
     )
 
 

@@ -79,7 +79,7 @@ class RecurrentState:
 
     def static(self, steps: int) -> RecurrentStaticState | None:
         """Return a copy in static buffers for a CUDA graph; None if that is impossible."""
-        if not self.memory.reads_alike:
+        if not self.memory.ignores_position:
             return None
         hidden = tuple(tuple(x.clone() for x in layer) for layer in self.hidden)
         return RecurrentStaticState(replace(self, hidden=hidden, feed=self.feed.clone()))

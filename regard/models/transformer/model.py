@@ -247,9 +247,9 @@ class Transformer(nn.Module):
 
     def start(self, source: Tensor, lengths: Tensor, steps: TransformerSteps | None = None) -> TransformerState:
         """Return the state of one hypothesis per sentence, before its first token."""
-        memory = tuple(each.upcast() for each in self._encode(source, lengths))
+        memory = tuple(each.prepare() for each in self._encode(source, lengths))
         no_states = self.embedded.embedding.weight.new_zeros(len(source), 0, self.options.width)
-        caches = tuple(block.attend.remember(no_states).upcast() for block in self._layers)
+        caches = tuple(block.attend.remember(no_states).prepare() for block in self._layers)
         return TransformerState(caches, memory, self.steps() if steps is None else steps)
 
     def step(self, state: TransformerState, tokens: Tensor) -> tuple[Tensor, Tensor, TransformerState]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard.core import few_queries
+from regard.core.kernels.few_queries import MAX_QUERIES
 from regard.core.multihead import MultiHeadMemory
 from regard.core.static_cache import StaticKVCache, can_be_static
 from regard.models.transformer.decoder_step import SelfAttentionCache, TransformerSteps
@@ -60,10 +60,8 @@ class TransformerState:
     def static(self, steps: int) -> TransformerStaticState | None:
         """Return a copy in static buffers with room for so many further steps; None if that is impossible."""
         caches = self._growing_caches
-        fixed_shapes = all(map(can_be_static, caches)) and all(each.memory.reads_alike for each in self.memory)
-        unplanned = (
-            self.hypotheses <= few_queries.MAX_QUERIES
-        )  # more hypotheses are read by a plan, which may wait for the device
+        fixed_shapes = all(map(can_be_static, caches)) and all(each.memory.ignores_position for each in self.memory)
+        unplanned = self.hypotheses <= MAX_QUERIES  # more hypotheses are read by a plan, which may wait for the device
         if not (fixed_shapes and unplanned) or self.steps.biased or self.position + steps > SINUSOID_POSITIONS:
             return None
         count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)

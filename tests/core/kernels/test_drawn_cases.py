@@ -6,12 +6,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
-from regard.core.kernels.cpu import small_dense
+from regard.core.kernels import small_dense
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.hard import HardChoice
 from regard.core.kernels.kernel import Kernel
+from regard.core.kernels.small_dense import SmallDense
 from regard.core.observe import answer
 from regard.core.plan import HEADS, Plan
 from regard.core.reference import log_sum_exp, reference
@@ -95,11 +96,11 @@ def check_top(kernel: Kernel, case: Case, weights: Tensor) -> None:
 
 @given(cases(SOFT))
 @many
-@pytest.mark.parametrize("pairs", [0, 1 << 20], ids=["by torch", "formed"])
-def test_dense(pairs: int, case: Case) -> None:
+@pytest.mark.parametrize("kernel", [Dense(), SmallDense()], ids=["by torch", "with weights"])
+def test_dense(kernel: Kernel, case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_dense, "MAX_PAIRS", pairs)
-        check(Dense(), case)
+        patch.setattr(small_dense, "MAX_PAIRS", 1 << 20)
+        check(kernel, case)
 
 
 @given(cases(FAMILY))

@@ -18,7 +18,7 @@ from regard.core.kernels.flat import FlatRows
 from regard.core.normalizers import Softmax
 from regard.core.reference import counters, drop, log_sum_exp, weights_of
 from regard.core.request import Request
-from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms, at_least_float32, energies_of
+from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms, at_least_float32
 from regard.runtime import noise
 from regard.runtime.autocast import without_autocast
 
@@ -57,10 +57,11 @@ def defined(
         position=settings.position,
         dropout=settings.dropout,
         seed=settings.seed,
-        rows=settings.rows,
+        leading=settings.rows.shape,
+        row_numbers=settings.rows,
     )
     with without_autocast(query.device):
-        energies = energies_of(terms)
+        energies = terms.energies()
         if settings.gumbel:
             drawn = noise.gumbel(settings.noise_seed, *counters(request), dtype=energies.dtype)
             energies = energies + settings.gumbel * drawn

@@ -13,7 +13,6 @@ from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import AdditiveTerms, Bilinear
 
 
 class Tiles:
@@ -108,9 +107,10 @@ def prepare(
     assert terms is not None and isinstance(request.pattern, Pattern)
     leading = request.leading
     temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
-    vector = bias = None
-    if isinstance(terms, AdditiveTerms):
-        vector = fold((terms.vector / temperature)[..., None, :], leading)[:, 0]
+    bias = None
+    scale, vector = terms.at_temperature(temperature)
+    if vector is not None:
+        vector = fold(vector[..., None, :], leading)[:, 0]
     if request.bias is not None:
         bias = FlatRows.fold(request.bias / temperature, leading, 2)
     settings = TileSettings(
@@ -119,7 +119,7 @@ def prepare(
         leading=leading,
         heads_inside=_heads_inside(request.query),
         normalizer=Softmax() if isinstance(normalizer, Softmax) else normalizer,
-        scale=terms.scale / temperature if isinstance(terms, Bilinear) else 1.0,
+        scale=scale,
         position=request.position,
         keys=request.keys,
         visible=None if request.visible is None else FlatRows.fold(request.visible, leading, 1),

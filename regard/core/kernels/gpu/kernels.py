@@ -20,7 +20,6 @@ from regard.core.normalizers import Hard, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.core.scores import AdditiveTerms, Bilinear
 from regard.runtime.matmul_precision import exact_products
 
 SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -37,17 +36,17 @@ class FusedAdditive:
         reason = _not_softmax(request) or _unsuited(request)
         if reason is not None:
             return reason
-        if not isinstance(request.terms, AdditiveTerms):
+        if request.additive is None:
             return f"{request.score.title} is not additive"
         longest = max(request.queries, request.keys) * (3 if regroups(request) else 1)  # with the padding of classes
-        return "its places have 32 bits" if longest * request.terms.query.shape[-1] >= 1 << 31 else None
+        return "its places have 32 bits" if longest * request.additive.query.shape[-1] >= 1 << 31 else None
 
     def run(self, request: Request) -> Result:
         from regard.core.kernels.gpu.additive import AdditiveSettings, attend
 
         start_triton(request.query.device)
-        terms, leading, pattern = request.terms, request.leading, request.pattern
-        assert isinstance(terms, AdditiveTerms) and isinstance(request.normalizer, Softmax)
+        terms, leading, pattern = request.additive, request.leading, request.pattern
+        assert terms is not None and isinstance(request.normalizer, Softmax)
         assert isinstance(pattern, Pattern)
         allowed = None if request.allowed is None else FlatRows.fold(request.allowed, leading, 2)
         precision = "pairs" if rounds_float32(request) else "tf32x3"
@@ -80,8 +79,8 @@ class FusedDot:
         from regard.core.kernels.gpu.dot_problem import DotSettings
 
         start_triton(request.query.device)
-        terms, leading = request.terms, request.leading
-        assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
+        terms, leading = request.bilinear, request.leading
+        assert terms is not None and isinstance(request.normalizer, Softmax)
         assert isinstance(request.pattern, Pattern)
         precision = "tf32x3" if exact_products() else "tf32"
         scale = terms.scale / request.normalizer.temperature
@@ -110,8 +109,8 @@ class FusedHard:
         from regard.runtime import noise
 
         start_triton(request.query.device)
-        hard, terms, leading = request.normalizer, request.terms, request.leading
-        assert isinstance(terms, Bilinear) and isinstance(hard, Hard) and isinstance(request.pattern, Pattern)
+        hard, terms, leading = request.normalizer, request.bilinear, request.leading
+        assert terms is not None and isinstance(hard, Hard) and isinstance(request.pattern, Pattern)
         # As exact as possible, because the choice should not depend on how products are rounded.
         noiseless = DotSettings(request.pattern, request.position, _visible(request), terms.scale, "tf32x3")
         settings = noiseless
@@ -157,7 +156,7 @@ class Classes:
         assert isinstance(request.pattern, Pattern)
         if request.pattern.step == 1 or request.pattern.unstrided != Full():
             return "the pattern is not a stride alone"
-        if not isinstance(request.normalizer, Softmax) or not isinstance(request.terms, Bilinear):
+        if not isinstance(request.normalizer, Softmax) or request.bilinear is None:
             return "it is not a softmax over products"
         if request.dropout > 0 or request.bias is not None or request.allowed is not None:
             return "dropout, a bias or a mask of pairs cannot be regrouped into classes"
@@ -170,8 +169,8 @@ class Classes:
         return None
 
     def run(self, request: Request) -> Result:
-        terms, leading = request.terms, request.leading
-        assert isinstance(terms, Bilinear) and isinstance(request.normalizer, Softmax)
+        terms, leading = request.bilinear, request.leading
+        assert terms is not None and isinstance(request.normalizer, Softmax)
         assert isinstance(request.pattern, Pattern)
         step = request.pattern.step
         states = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key, request.value))
@@ -190,11 +189,11 @@ def _not_products(request: Request) -> str | None:
     """Return why no kernel for dot products of queries and keys can compute the request; None if one can."""
     from regard.core.kernels.gpu.dot_problem import MAX_FEATURES
 
-    if not isinstance(request.terms, Bilinear):
+    if request.bilinear is None:
         return f"{request.score.title} is not a product of query and key"
     if request.allowed is not None:
         return "a mask of pairs would have to be asked for every pair"
-    features, values = request.terms.query.shape[-1], request.value.shape[-1]
+    features, values = request.bilinear.query.shape[-1], request.value.shape[-1]
     if max(features, values) > MAX_FEATURES:
         return f"heads of {max(features, values)} features are too wide for it"
     precision = "tf32" if isinstance(request.normalizer, Softmax) and not exact_products() else "tf32x3"

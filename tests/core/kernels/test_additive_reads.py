@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.core.additive_reads import EXP_RANGE, AdditiveReads
+from regard.core.kernels.cpu.additive_reads import EXP_RANGE, AdditiveReads
 
 
 def states(*shape: int, scale: float = 1.0) -> Tensor:

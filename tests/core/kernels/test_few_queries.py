@@ -9,6 +9,7 @@ from torch import Tensor
 from regard import (
     Additive,
     Attention,
+    Causal,
     Cosine,
     Dot,
     Entmax15,
@@ -21,10 +22,13 @@ from regard import (
     Sparsemax,
     Window,
 )
-from regard.core import few_queries
 from regard.core import request as requests
+from regard.core.kernels.few_queries import MAX_QUERIES, FewQueries
+from regard.core.memory import Memory
 from regard.core.patterns import Full
+from regard.core.plan import choose
 from regard.core.reference import reference
+from regard.core.request import CallOptions
 from regard.core.result import Result
 
 SCORES = {
@@ -48,8 +52,24 @@ def by_reference(
     query: Tensor, key: Tensor, value: Tensor, score: Score, normalizer: Normalizer, lengths: object
 ) -> Result:
     return reference(
-        requests.read(query, key, value, score, Full(), normalizer, None, lengths, None, 0, 0.0, None)  # type: ignore[arg-type]
+        requests.read(query, key, value, CallOptions(score, Full(), normalizer), lengths)  # type: ignore[arg-type]
     )
+
+
+def refusal(memory: Memory, query: Tensor, position: int = 0, bias: Tensor | None = None) -> str | None:
+    owner = memory.owner
+    options = CallOptions(
+        owner.score,
+        owner.pattern,
+        owner.active_normalizer,
+        bias,
+        position=position,
+        dropout=owner.active_dropout,
+    )
+    request = requests.read_cached(query, memory._states(), options)
+    reason = FewQueries().refuse(request)
+    assert (choose(request).kernel.name == "few queries") == (reason is None)
+    return reason
 
 
 def same(
@@ -72,9 +92,10 @@ def same(
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 def test_one_query_is_the_reference(score: str, normalizer: Normalizer, lengths: list[int] | None) -> None:
     module = Attention(SCORES[score](), normalizer=normalizer).double()
-    assert few_queries.suits(module.score, module.active_normalizer, full=True, dropout=0.0)
     query, key, value = states(3, 1, 4), states(3, 7, module.score.expects()[1] or 4), states(3, 7, 2)
-    mine = module.remember(key, value, lengths).read(query, weights=True)
+    memory = module.remember(key, value, lengths)
+    assert refusal(memory, query) is None
+    mine = memory.read(query, weights=True)
     theirs = by_reference(query, key, value, module.score, normalizer, lengths)
     same(mine, theirs, [query, key, value, *module.parameters()])
     if lengths is not None:
@@ -181,16 +202,39 @@ def test_weights_are_given_only_when_asked_for() -> None:
     assert memory.read(torch.randn(2, 1, 4), weights=True).weights is not None
 
 
-def test_what_it_is_not_for() -> None:
+def test_what_it_refuses() -> None:
     class Own(Score):
         def energies(self, query: Tensor, key: Tensor) -> Tensor:
             return query @ key.mT
 
-    assert few_queries.suits(Dot(), Softmax(), full=True, dropout=0.0)
-    assert not few_queries.suits(Own(), Softmax(), full=True, dropout=0.0)
-    assert not few_queries.suits(Dot(), Hard(), full=True, dropout=0.0)
-    assert not few_queries.suits(Dot(), Softmax(), full=False, dropout=0.0)
-    assert not few_queries.suits(Dot(), Softmax(), full=True, dropout=0.1)
+    one, key = states(2, 1, 4), states(2, 7, 4)
+    assert refusal(Attention(Dot()).remember(key), one) is None
+    assert "no family" in (refusal(Attention(Own()).remember(key), one) or "")
+    assert "chooses one key" in (refusal(Attention(normalizer=Hard()).remember(key), one) or "")
+    assert refusal(Attention(dropout=0.1).remember(key), one) == "dropout"
+    assert refusal(Attention(dropout=0.1).eval().remember(key), one) is None
+    assert "hides keys" in (refusal(Attention(pattern=Window(1)).remember(key), one) or "")
+    assert "hides keys" in (refusal(Attention(pattern=Causal()).remember(key), one, position=5) or "")
+    assert refusal(Attention(pattern=Causal()).remember(key), one, position=6) is None
+    assert "a bias" in (refusal(Attention().remember(key), one, bias=torch.zeros(1, 7)) or "")
+    assert "at most 1 with gradients" in (refusal(Attention().remember(key), states(2, 2, 4)) or "")
+    with torch.no_grad():
+        memory = Attention().remember(key)
+        assert refusal(memory, states(2, MAX_QUERIES, 4)) is None
+        assert "17 queries per row" in (refusal(memory, states(2, MAX_QUERIES + 1, 4)) or "")
+    request = requests.read(one, key, key, CallOptions(Dot(), Full(), Softmax()))
+    assert "not those of a memory" in (FewQueries().refuse(request) or "")
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_what_is_asked_for_does_not_change_the_context(score: str) -> None:
+    """Bit for bit: the plan is the same."""
+    module = Attention(SCORES[score]())
+    query, key = torch.randn(3, 1, 4), torch.randn(3, 7, module.score.expects()[1] or 4)
+    memory = module.remember(key, lengths=[7, 2, 0])
+    plain = memory.read(query).context
+    for options in ({"weights": True}, {"top": 2}, {"lse": True}, {"weights": True, "top": 3, "lse": True}):
+        assert torch.equal(memory.read(query, **options).context, plain)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import gradients
-from regard.core.scores import AdditiveTerms, energies_of
+from regard.core.scores import AdditiveTerms
 
 MASKED_ENERGY = -1e30
 """the energy of padding; finite, so that a row of nothing but padding has finite gradients"""
@@ -71,7 +71,7 @@ class AdditiveReads:
 
     def read_plainly(self, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Compute what `read` does with plain operations, which autograd can differentiate twice."""
-        energies = energies_of(AdditiveTerms(query, key, vector))
+        energies = AdditiveTerms(query, key, vector).energies()
         if self.padding is not None:
             energies = energies.masked_fill(self.padding, MASKED_ENERGY)
         weights = torch.softmax(energies, -1)
