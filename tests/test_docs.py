@@ -67,19 +67,15 @@ def run_block(block: Block, page: Path, names: dict[str, object]) -> None:
         assert printed.getvalue() == block.output
 
 
-def python_blocks(page: Path) -> list[Block]:
-    """Return the Python blocks of a page that run in one namespace.
-
-    Sections of extending.md that add files to the package are left to test_extending.py.
-    """
+def runnable_text(page: Path) -> str:
+    """Return the text of a page without the sections that change the package, which test_extending.py runs."""
     sections = re.split(r"^(?=## )", page.read_text(encoding="utf-8"), flags=re.M)
-    return [
-        block
-        for section in sections
-        if "\n```python\n# regard/" not in section
-        for block in blocks(section)
-        if block.kind == "python"
-    ]
+    return "".join(section for section in sections if "\n```python\n# regard/" not in section)
+
+
+def python_blocks(page: Path) -> list[Block]:
+    """Return the Python blocks of a page, which run in one namespace."""
+    return [block for block in blocks(runnable_text(page)) if block.kind == "python"]
 
 
 # Files and models that code and commands of the pages name
@@ -192,7 +188,7 @@ def arguments(line: str) -> list[str]:
 
 def command_lines(page: Path) -> list[Line]:
     """Return the command lines in blocks and in inline code of a page."""
-    text = page.read_text(encoding="utf-8")
+    text = runnable_text(page)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     texts = [block.text for block in blocks(text) if block.kind == ""] + INDENTED.findall(prose)
     found = []
