@@ -1,8 +1,6 @@
-"""docs/kinds.md: every line runs, and its picture is the one that is shown; code of patterns.md and pictures.md."""
+"""docs/kinds.md: every line runs, and its picture is the one that is shown."""
 
-import contextlib
 import importlib.util
-import io
 import re
 from pathlib import Path
 from types import ModuleType
@@ -42,15 +40,3 @@ def test_every_line_runs_and_is_drawn(drawing: ModuleType) -> None:
 def test_no_picture_is_left_over(drawing: ModuleType) -> None:
     shown = set(re.findall(r"\(kinds/([^)]+)\)", drawing.PAGE.read_text(encoding="utf-8")))
     assert shown == {path.name for path in (DOCS / "kinds").iterdir()}
-
-
-@pytest.mark.parametrize("page", ["patterns.md", "pictures.md", "extending.md"])
-def test_code_prints_what_the_page_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # one of them saves a picture
-    found = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.S)
-    assert found
-    for code, output in found:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(code, {})
-        assert printed.getvalue() == output
