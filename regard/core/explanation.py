@@ -53,7 +53,7 @@ def _costs(request: Request, kernel: str) -> list[str]:
     return [
         f"density  the pattern allows {_percent(allowed, pairs)} of the pairs; {computed_percent} are computed",
         f"work     {_flops(request, batch * computed) / 1e9:,.3f} GFLOP forward",
-        f"memory   {_bytes(request, kernel) / 2**20:,.2f} MiB kept for the backward pass beside the inputs",
+        f"memory   {_bytes(request, kernel) / 2**20:,.2f} MiB saved for the backward pass, besides the inputs",
     ]
 
 
