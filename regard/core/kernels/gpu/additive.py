@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.gpu import additive_device as device
+from regard.core.kernels.gpu import additive_state_device as state_device
 from regard.core.kernels.gpu.blocks import BlockLists, blocks_of, pieces_of
 from regard.core.kernels.gpu.delta import delta_of
 from regard.core.kernels.gpu.device import compile_ahead, launch
@@ -305,7 +306,7 @@ class _AdditiveProblem:
         lists = piece.blocks.by_query
         if lists.tiles and self.rows:
             launch(
-                device.state_gradient, (lists.tiles * (HEIGHT // STRIP), -(-self.hidden // 64), self.rows),
+                state_device.state_gradient, (lists.tiles * (HEIGHT // STRIP), -(-self.hidden // 64), self.rows),
                 inputs.query, inputs.key, self.vector, transposed, inputs.query_max_abs, inputs.key_max_abs,
                 result, result, lists.starts, lists.others, lists.numbers,
                 piece.first, 0, self.queries, self.keys, self.hidden,
@@ -322,7 +323,7 @@ class _AdditiveProblem:
         result, vectors = torch.empty_like(self.key), self.vector.new_zeros(self.rows, strips, self.hidden)
         if vectors.numel():
             launch(
-                device.state_gradient, (strips, -(-self.hidden // 64), self.rows),
+                state_device.state_gradient, (strips, -(-self.hidden // 64), self.rows),
                 inputs.key, inputs.query, self.vector, grad_energies, inputs.key_max_abs, inputs.query_max_abs,
                 result, vectors, lists.starts, lists.others, lists.numbers,
                 0, piece.first, self.keys, self.queries, self.hidden,

@@ -262,6 +262,28 @@ def _key_gradient_entries(
     return grad_key, grad_value
 
 
+@triton.jit
+def _key_gradient_job(
+    k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, middle, end,
+    queries, features, values, scale, state, query_positions, j, noise_scale, NOISE: tl.constexpr,
+    INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Add the entries of a job: those before `middle` need no mask."""
+    if not ONE_LOOP:
+        grad_key, grad_value = _key_gradient_entries(
+            k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, middle,
+            queries, features, values, scale, state, query_positions, j, noise_scale, NOISE, False, INTERVALS,
+            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+        )  # fmt: skip
+        begin = middle
+    return _key_gradient_entries(
+        k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, end,
+        queries, features, values, scale, state, query_positions, j, noise_scale, NOISE, True, INTERVALS,
+        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    )  # fmt: skip
+
+
 @triton.jit(do_not_specialize=LENGTHS[1:])  # specialized on `queries`: it masks less where they are a multiple of 16
 def key_gradient(
     query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
@@ -288,18 +310,10 @@ def key_gradient(
     lse, delta = lse + row * queries, delta + row * queries
     grad_key = tl.zeros((WIDTH, FEATURES), tl.float32)
     grad_value = tl.zeros((WIDTH, VALUES), tl.float32)
-    begin, middle, end = tl.load(begins + job), tl.load(middles + job), tl.load(ends + job)
-    if not ONE_LOOP:
-        grad_key, grad_value = _key_gradient_entries(
-            k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, middle,
-            queries, features, values, scale, state, query_positions, j, noise_scale, NOISE, False, INTERVALS,
-            HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
-        )  # fmt: skip
-        begin = middle
-    grad_key, grad_value = _key_gradient_entries(
-        k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value, begin, end,
-        queries, features, values, scale, state, query_positions, j, noise_scale, NOISE, True, INTERVALS,
-        HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
+    grad_key, grad_value = _key_gradient_job(
+        k, v, is_visible, query, gradient, lse, delta, others, masks, table, grad_key, grad_value,
+        tl.load(begins + job), tl.load(middles + job), tl.load(ends + job), queries, features, values, scale, state,
+        query_positions, j, noise_scale, NOISE, INTERVALS, ONE_LOOP, HEIGHT, WIDTH, FEATURES, VALUES, PRECISION,
     )  # fmt: skip
     if HEAVY:
         heavy_query += row * heavy_queries * features
