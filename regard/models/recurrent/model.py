@@ -11,17 +11,14 @@ B sentences, S source positions, T target positions, k hypotheses per sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from regard.core.attention import Attention
-from regard.core.checks import choices, fraction, whole_number
-from regard.core.kernels.gpu.kernels import why_no_triton
-from regard.core.local import LocalPredictive, heads_of
+from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
 from regard.core.pattern_text import parse
@@ -34,59 +31,11 @@ from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.decoder_loop import Weights as LoopWeights
 from regard.models.recurrent.decoder_loop import decode
+from regard.models.recurrent.decoder_path import DecoderPath, decoder_path, why_no_loop
 from regard.models.recurrent.encoder import RecurrentEncoder
+from regard.models.recurrent.options import RecurrentOptions as RecurrentOptions  # for its many importers
 from regard.models.recurrent.step import RecurrentState, RecurrentSteps, weights_of
-from regard.models.tying import Tie, tie
-
-
-@dataclass(frozen=True)
-class RecurrentOptions:
-    """The options of a recurrent translator: the section `model` of a recipe."""
-
-    kind: Literal["rnn"] = "rnn"
-    cell: Literal["gru", "lstm"] = "gru"
-    embedding: int = 256
-    encoder: int = 256
-    """features of each direction"""
-    encoder_layers: int = 1
-    bidirectional: bool = True
-    decoder: int = 512
-    decoder_layers: int = 1
-    order: Literal["bahdanau", "luong"] = "luong"
-    input_feeding: bool = True
-    bridge: bool = True
-    """start the decoder from the encoder's last state"""
-    score: Literal["additive", "general", "dot", "scaled_dot", "cosine"] = "additive"
-    attention: int = 512
-    """hidden features of the additive score"""
-    pattern: str = "full"
-    """the source positions that a step may attend to, as text; `window(D)` is Luong's monotonic local attention"""
-    predictive: int = 0
-    """D of Luong's predictive local attention; 0: none"""
-    normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
-    estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
-    """how hard attention is trained"""
-    readout: int = 0
-    """features of o; 0: as many as the embedding has if it is tied to the output layer, otherwise as the decoder"""
-    tie: Tie = "target"
-    """the output layer is the target embedding; with "all" the source embedding too"""
-    dropout: float = 0.3
-
-    def __post_init__(self) -> None:
-        for name in ("embedding", "encoder", "encoder_layers", "decoder", "decoder_layers", "attention"):
-            whole_number("model", name, getattr(self, name), minimum=1)
-        whole_number("model", "predictive", self.predictive)
-        whole_number("model", "readout", self.readout)
-        if self.tie != "none" and self.readout not in (0, self.embedding):
-            raise ValueError(
-                f"model.readout: expected {self.embedding}, as the embedding, which is the output layer too "
-                f'(or tie = "none"), got {self.readout}'
-            )
-        fraction("model.dropout", self.dropout)
-        choices("model", self)
-        heads = heads_of(parse(self.pattern))
-        if heads is not None:
-            raise ValueError(f"model.pattern: expected one pattern, as there is one head, got {heads}")
+from regard.models.tying import tie
 
 
 class Recurrent(nn.Module):
@@ -134,11 +83,12 @@ class Recurrent(nn.Module):
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states, lengths=lengths)
         hidden = self._initial_hidden(states, last)
-        if sampling == 0 and self._runs_as_one(states):
-            return self._fused_loop(memory, hidden[0][0], target, weights)
-        if self.options.input_feeding or sampling > 0:
-            return self._step_by_step(memory, hidden, target, sampling, weights)
-        return self._all_at_once(memory, hidden, target, weights)
+        path = decoder_path(self.options, states, sampling)
+        if path is DecoderPath.LOOP:
+            return self._loop(memory, hidden[0][0], target, weights)
+        if path is DecoderPath.ALL_AT_ONCE:
+            return self._all_at_once(memory, hidden, target, weights)
+        return self._step_by_step(memory, hidden, target, sampling, weights)
 
     @property
     def source_embedding(self) -> nn.Module:
@@ -153,7 +103,7 @@ class Recurrent(nn.Module):
     def can_capture(self, device: torch.device) -> bool:
         """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? That holds where one
         function runs all steps."""
-        return self._has_fused_loop and self.encoder.can_capture(device)
+        return why_no_loop(self.options) is None and self.encoder.can_capture(device)
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Return the weights of attentions other than that to the source: there are none."""
@@ -185,19 +135,8 @@ class Recurrent(nn.Module):
         output = torch.tanh(self.combine(torch.cat([states, attended.context.to(states.dtype)], -1)))
         return Decoded(self.dropout(output), attended.weights, attended.log_probability)
 
-    @property
-    def _has_fused_loop(self) -> bool:
-        """Is this the kind of decoder that decoder_loop.py implements?"""
-        options = self.options
-        kind = (options.cell, options.order, options.score, options.normalizer, options.pattern)
-        plain = options.decoder_layers == 1 and options.input_feeding and not options.predictive
-        return plain and kind == ("gru", "luong", "additive", "softmax", "full")
-
-    def _runs_as_one(self, states: Tensor) -> bool:
-        return self._has_fused_loop and states.dtype is torch.float32 and why_no_triton(states.device) is None
-
-    def _fused_loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
-        """Decode by one function for all steps (decoder_loop.py), on a GPU."""
+    def _loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
+        """Decode by one function for all steps, on a GPU."""
         score = self.attend.score
         assert isinstance(score, Additive) and self.query is not None
         weight, bias = weights_of(self.recurrence, "ih", 0)

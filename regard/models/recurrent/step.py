@@ -18,26 +18,14 @@ from regard.core.result import Result
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.every_step import EveryStep
-
-
-class DecoderOptions(Protocol):
-    """The options of a recurrent model that its steps depend on."""
-
-    @property
-    def order(self) -> str: ...
-    @property
-    def embedding(self) -> int: ...
-    @property
-    def input_feeding(self) -> bool: ...
-    @property
-    def decoder_layers(self) -> int: ...
+from regard.models.recurrent.options import RecurrentOptions
 
 
 class DecoderLayers(Protocol):
     """The layers of a recurrent model that its steps use."""
 
     @property
-    def options(self) -> DecoderOptions: ...
+    def options(self) -> RecurrentOptions: ...
     @property
     def recurrence(self) -> nn.Module: ...
     @property
