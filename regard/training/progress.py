@@ -46,17 +46,10 @@ class Screen(Protocol):
 class Silent:
     """A screen that shows nothing."""
 
-    def say(self, text: str) -> None:
+    def _ignore(self, *_: Any, **__: Any) -> None:
         pass
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
-        pass
-
-    def status(self, text: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+    say = advance = status = close = _ignore
 
 
 class Reporter:

@@ -45,15 +45,8 @@ class Recurrent(nn.Module):
         super().__init__()
         self.options = options
         states = options.encoder * (2 if options.bidirectional else 1)
-        self.encoder = RecurrentEncoder(
-            options.cell,
-            source_vocabulary,
-            options.embedding,
-            options.encoder,
-            options.encoder_layers,
-            options.bidirectional,
-            options.dropout,
-        )
+        sizes = (source_vocabulary, options.embedding, options.encoder, options.encoder_layers)
+        self.encoder = RecurrentEncoder(options.cell, *sizes, options.bidirectional, options.dropout)
         self.embedding = Embedding(target_vocabulary, options.embedding, padding_idx=0)
         size = options.readout or (options.embedding if options.tie != "none" else options.decoder)
         feed_size = 0 if not options.input_feeding else states if options.order == "bahdanau" else size
@@ -142,24 +135,15 @@ class Recurrent(nn.Module):
         weight, bias = weights_of(self.recurrence, "ih", 0)
         word_weight, feed_weight = weight.split([self.options.embedding, self.combine.out_features], 1)
         state_weight, state_bias = weights_of(self.recurrence, "hh", 0)
-        gates = at_least_float32(
-            linear(self.dropout(self.embedding(target)).transpose(0, 1), word_weight, bias)
-        )  # [T, B, 3H]
+        embedded = self.dropout(self.embedding(target)).transpose(0, 1)
+        gates = at_least_float32(linear(embedded, word_weight, bias))  # [T, B, 3H]
         lengths = memory.lengths
         if lengths is None:
             lengths = torch.full((len(target),), memory.keys, device=target.device)
-        shared = (
-            feed_weight,
-            state_weight,
-            state_bias,
-            self.query.weight,
-            score.vector,
-            self.combine.weight,
-            self.combine.bias,
-        )
-        outputs, attention = decode(
-            gates, hidden, at_least_float32(memory.key), at_least_float32(memory.value), lengths, LoopWeights(*shared)
-        )
+        attention_weights = (self.query.weight, score.vector)
+        shared = LoopWeights(feed_weight, state_weight, state_bias, *attention_weights, *self.combine.parameters())
+        key, value = at_least_float32(memory.key), at_least_float32(memory.value)
+        outputs, attention = decode(gates, hidden, key, value, lengths, shared)
         return Decoded(self.dropout(outputs.transpose(0, 1)), attention.transpose(0, 1) if weights else None)
 
     def _step_by_step(
@@ -182,12 +166,12 @@ class Recurrent(nn.Module):
         output = torch.stack(outputs, 1)  # [B, T, O]
         if not output_each_step:
             output = torch.tanh(self.combine(output))
+        all_weights = [each.weights for each in attended if each.weights is not None]
+        log_probabilities = [each.log_probability for each in attended if each.log_probability is not None]
         return Decoded(
             self.dropout(output),
-            torch.cat([x.weights for x in attended if x.weights is not None], -2) if weights else None,
-            torch.cat([x.log_probability for x in attended if x.log_probability is not None], -1)
-            if attended[0].log_probability is not None
-            else None,
+            torch.cat(all_weights, -2) if weights else None,
+            torch.cat(log_probabilities, -1) if log_probabilities else None,
         )
 
     def _mix_in_predictions(self, target: Tensor, output: Tensor, sampling: float) -> Tensor:

@@ -61,9 +61,7 @@ class TransformerState:
         """Return a copy in static buffers with room for so many further steps; None if that is impossible."""
         caches = self._growing_caches
         fixed_shapes = all(map(can_be_static, caches)) and all(each.memory.reads_alike for each in self.memory)
-        unplanned = (
-            self.hypotheses <= few_queries.MAX_QUERIES
-        )  # more hypotheses are read by a plan, which may wait for the device
+        unplanned = self.hypotheses <= few_queries.MAX_QUERIES  # more are read by a plan, which may synchronize
         if not (fixed_shapes and unplanned) or self.steps.biased or self.position + steps > SINUSOID_POSITIONS:
             return None
         count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
