@@ -105,7 +105,8 @@ class RecurrentSteps:
         options, recurrence = model.options, model.recurrence
         self._bahdanau = options.order == "bahdanau"
         weight, bias = weights_of(recurrence, "ih", 0)
-        self._embedding = EveryStep(weight[:, : options.embedding], bias)
+        self.gates = EveryStep(weight[:, : options.embedding], bias)
+        """maps embeddings [..., D] to their products [..., 3H or 4H] for the first layer's gates; also all at once"""
         feed_weight = weight[:, options.embedding :]
         self._feed = EveryStep(feed_weight) if options.input_feeding else None
         layers = range(options.decoder_layers)
@@ -116,20 +117,13 @@ class RecurrentSteps:
         self._vocabulary = model.output
         self._dropout = model.dropout
 
-    def gates(self, embedded: Tensor) -> Tensor:
-        """Return the products [..., 3H or 4H] of embeddings [..., D] for the first layer's gates; all steps at once."""
-        return self._embedding(embedded)
-
     def output(self, joined: Tensor) -> Tensor:
         """Return o = tanh(W [s; c])."""
         return torch.tanh(self._output(joined))
 
-    def logits(self, output: Tensor) -> Tensor:
-        """Return E o + b, for search; in training the model computes it for all steps at once."""
-        return self._logits(output)
-
     @cached_property
-    def _logits(self) -> EveryStep:
+    def logits(self) -> EveryStep:
+        """E o + b, for search; in training the model computes it for all steps at once."""
         return EveryStep(self._vocabulary.weight, self._vocabulary.bias)
 
     def _read(self, state: Tensor, memory: Memory, position: int, weights: bool) -> Result:

@@ -186,12 +186,9 @@ class Transformer(nn.Module):
         that the graph reads is evicted. The block lists of long texts are computed with the first batch of a shape,
         which is not captured (runtime/device_cache.py)."""
         options = self.options
-        attentions = (options.encoder, options.decoder, options.cross)
-        standard = all(
-            (each.score, each.pattern, each.normalizer) == ("scaled_dot", "full", "softmax") for each in attentions
-        )
-        supported = why_no_triton(device) is None and standard
-        return supported and options.positions != "alibi" and not options.attention_dropout
+        standard = all(each.is_standard for each in (options.encoder, options.decoder, options.cross))
+        plain = standard and options.positions != "alibi" and not options.attention_dropout
+        return plain and why_no_triton(device) is None
 
     def logits(self, output: Tensor) -> Tensor:
         """Return the logits [..., V] of outputs o [..., D]."""
