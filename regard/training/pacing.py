@@ -13,7 +13,7 @@ from regard.runtime.precision import Precision
 from regard.training.average import averaged
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock, fitted_batch
-from regard.training.plan import RESERVE, VALIDATED, VALIDATING, ClockReading, Schedule, by_clock
+from regard.training.plan import RESERVE, VALIDATED, VALIDATING, Schedule, by_clock
 from regard.training.task import Task
 
 FINAL_COST = 5
@@ -131,7 +131,8 @@ class Pacing:
         update_seconds = self._clock.pace + preparing
         left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
         batch = self._batch(progress, before.batch, max(0.0, left) / update_seconds)
-        reading = ClockReading(
+        schedule = by_clock(
+            self._task.recipe.training,
             limit=self._clock.limit,
             left=left,
             an_update=update_seconds * batch / before.batch,  # until the new size is measured
@@ -140,7 +141,7 @@ class Pacing:
             tried=progress.validated,
         )
         return replace(
-            by_clock(self._task.recipe.training, reading),
+            schedule,
             batch=batch,
             rate=math.sqrt(batch) if self._task.recipe.model.kind == "transformer" else 1.0,
             validated=before.validated,

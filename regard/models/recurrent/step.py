@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from regard.core.memory import Memory
 from regard.core.result import Result
+from regard.models.dropout import Dropout
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.every_step import EveryStep
@@ -24,18 +25,12 @@ from regard.models.recurrent.options import RecurrentOptions
 class DecoderLayers(Protocol):
     """The layers of a recurrent model that its steps use."""
 
-    @property
-    def options(self) -> RecurrentOptions: ...
-    @property
-    def recurrence(self) -> nn.Module: ...
-    @property
-    def query(self) -> nn.Linear | None: ...
-    @property
-    def combine(self) -> nn.Linear: ...
-    @property
-    def output(self) -> nn.Linear: ...
-    @property
-    def dropout(self) -> nn.Module: ...
+    options: RecurrentOptions
+    recurrence: nn.GRU | nn.LSTM
+    query: nn.Linear | None
+    combine: nn.Linear
+    output: nn.Linear
+    dropout: Dropout
 
 
 @dataclass(frozen=True)
