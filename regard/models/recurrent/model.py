@@ -24,7 +24,7 @@ from regard.core.normalizers import Hard, Normalizer
 from regard.core.pattern_text import parse
 from regard.core.patterns import Pattern
 from regard.core.scores import Additive, Cosine, Dot, Score, at_least_float32
-from regard.models.decoded import Decoded
+from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
 from regard.models.recurrent import cells
@@ -157,7 +157,9 @@ class Recurrent(nn.Module):
         outputs, attended = [], []
         for t, step_gates in enumerate(gates):
             if sampling > 0 and t > 0:
-                tokens = self._mix_in_predictions(target[:, t], output, sampling)
+                with torch.no_grad():
+                    predicted = self.logits(output).argmax(-1)
+                tokens = mix_in(predicted, target[:, t], sampling)
                 step_gates = steps.gates(self.dropout(self.embedding(tokens)))
             hidden, joined, result = steps(step_gates, hidden, output, memory, t, weights)
             output = steps.output(joined) if output_each_step else joined
@@ -173,13 +175,6 @@ class Recurrent(nn.Module):
             torch.cat(all_weights, -2) if weights else None,
             torch.cat(log_probabilities, -1) if log_probabilities else None,
         )
-
-    def _mix_in_predictions(self, target: Tensor, output: Tensor, sampling: float) -> Tensor:
-        """Return target tokens [B] with a fraction of them predicted by the decoder; padding stays."""
-        with torch.no_grad():
-            predicted = self.logits(output).argmax(-1)
-        replaced = torch.rand(target.shape, device=target.device) < sampling
-        return torch.where(replaced & (target != 0), predicted, target)
 
     # Search
 
