@@ -26,6 +26,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import torch
 from gpu_timing import introduced
@@ -34,6 +35,8 @@ from torch.nn.functional import cross_entropy
 
 import regard
 from regard.config.recipe import Recipe, TrainingRecipe
+from regard.models.recurrent import model as recurrent_model
+from regard.models.recurrent.decoder_path import DecoderPath, decoder_path
 from regard.models.recurrent.model import Recurrent, RecurrentOptions
 from regard.search import graph_replay
 from regard.tasks.translation.predictor import Search, Translator
@@ -156,13 +159,13 @@ def losses(recorded: bool, updates: int, off: float = 0.0) -> list[float]:
             weight.mul_(1 + off * torch.randn_like(weight))
     plain, recipe = Update(work, CUDA, "fp32"), work.recipe.training
     update = CapturedUpdate(plain) if recorded else plain
-    if not recorded:
-        work.model._runs_as_one = lambda _: False  # type: ignore[assignment]
     make, plan = Batch.in_few_shapes if recorded else Batch.of, Schedule(10**9, (), recipe.warmup)
     found = []
-    for number in range(updates):
-        update.rate(plan.learning_rate(number, recipe))
-        found.append(float(update(make(drawn(number % 10), CUDA), Progress())))
+    path = decoder_path if recorded else lambda *_: DecoderPath.STEP_BY_STEP
+    with patch.object(recurrent_model, "decoder_path", path):
+        for number in range(updates):
+            update.rate(plan.learning_rate(number, recipe))
+            found.append(float(update(make(drawn(number % 10), CUDA), Progress())))
     torch.backends.cudnn.allow_tf32 = True
     return found
 

@@ -147,17 +147,16 @@ class Products(NamedTuple):
     """the projection of contexts"""
 
     @classmethod
-    def reading(cls, owner: MultiHead) -> Products:
+    def for_cross_attention(cls, owner: MultiHead) -> Products:
         """Pack the projections for cross-attention, whose memory is only read."""
         return cls(PackedProduct.of(owner.query), PackedProduct.of(owner.output))
 
     @classmethod
-    def growing(cls, owner: MultiHead) -> Products:
+    def for_self_attention(cls, owner: MultiHead) -> Products:
         """Pack the projections for self-attention, whose memory grows with every step."""
         layers = (owner.query, owner.key, owner.value)
-        weights: list[Tensor] = [layer.weight for layer in layers]
         biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
-        packed = PackedProduct(torch.cat(weights), torch.cat(biases) if biases else None)
+        packed = PackedProduct(torch.cat([layer.weight for layer in layers]), torch.cat(biases) if biases else None)
         return cls(packed, PackedProduct.of(owner.output))
 
 
@@ -188,7 +187,7 @@ class MultiHeadMemory:
     ) -> Result:
         """Attend with query [..., T, dim], the first at `position`; return context [..., T, dim].
 
-        `products`: `Products.reading(owner)`, for many reads.
+        `products`: `Products.for_cross_attention(owner)`, for many reads.
         """
         checks.states("query", query, self.owner.query.in_features)
         project_in, project_out = (self.owner.query, self.owner.output) if products is None else products
@@ -218,7 +217,7 @@ class MultiHeadMemory:
         """Do one step of self-attention: append states [..., n, dim], which attend to all states, themselves included.
 
         Return (the longer cache, context [..., n, dim]). It is `append` and `read` with one product, that of
-        `Products.growing(owner)`, instead of three.
+        `Products.for_self_attention(owner)`, instead of three.
         """
         owner, position = self.owner, self.memory.keys
         features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)

@@ -1,9 +1,10 @@
-"""The output of a translation model in training."""
+"""What translation models share in training: their output, and scheduled sampling."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -16,3 +17,9 @@ class Decoded(NamedTuple):
     """[B, T, S] if requested: of the attention head that guided alignment trains"""
     log_probability: Tensor | None = None
     """[B, T]: of the positions that hard attention sampled"""
+
+
+def mix_in(predicted: Tensor, target: Tensor, sampling: float) -> Tensor:
+    """Return the target tokens with a fraction of them replaced by predicted ones; padding stays."""
+    replaced = torch.rand(target.shape, device=target.device) < sampling
+    return torch.where(replaced & (target != 0), predicted, target)

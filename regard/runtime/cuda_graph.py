@@ -54,6 +54,8 @@ class GraphCapturer:
 
 
 _THREAD = threading.local()
+"""`capturers`: those of this thread by device. A search lends its pool to the next one, so they live as long as the
+thread; the graphs themselves end with their search."""
 
 
 def temporary_capturer(device: torch.device) -> GraphCapturer:

@@ -18,8 +18,8 @@ class DeviceCache(Generic[Args, Value]):
     """A function with an LRU cache.
 
     Values are created outside inference mode, so that autograd can use them later. Values requested during CUDA graph
-    capture are never evicted, because the graph reads them. Under a transform of torch nothing is cached: its tensors
-    have no meaning outside it.
+    capture are never evicted, because the graph reads them; there are as many as shapes that were captured. Under a
+    transform of torch nothing is cached: its tensors have no meaning outside it.
     """
 
     def __init__(self, function: Callable[Args, Value], maxsize: int) -> None:

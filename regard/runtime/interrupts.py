@@ -10,7 +10,7 @@ EXIT_CODE = 130
 """128 plus the number of SIGINT, as for programs that are terminated by the signal"""
 
 
-class Interrupts:
+class InterruptFlag:
     """Remembers whether Ctrl-C was pressed, unless SIGINT is ignored or handled otherwise."""
 
     def __init__(self) -> None:
@@ -32,5 +32,5 @@ class Interrupts:
         raise KeyboardInterrupt
 
 
-INTERRUPTS = Interrupts()
+INTERRUPTS = InterruptFlag()
 """the interrupts of this process"""

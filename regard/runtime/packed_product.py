@@ -69,7 +69,7 @@ def _packed_linear() -> Callable[..., Tensor]:
 
 @lru_cache(maxsize=8)
 def _can_pack(dtype: torch.dtype) -> bool:
-    """Return whether this torch can multiply by a packed W, and the result is right."""
+    """Return whether this torch can multiply by a packed W, and the result is right; cached, as it never changes."""
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
     x, weight, bias = (torch.linspace(-1, 1, size, device="cpu").view(shape).to(dtype) for size, shape in _TEST_SHAPES)

@@ -62,7 +62,7 @@ class Progress:
 def write(
     path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer, progress: Progress
 ) -> None:
-    tensors = {f"weights/{name}": tensor for name, tensor in _parameters(model).items()}
+    tensors: dict[str, Tensor] = {f"weights/{name}": tensor for name, tensor in model.named_parameters()}
     tensors |= {f"average/{name}": tensor for name, tensor in average.items()}
     for number, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{key}": value for key, value in moments.items()}
@@ -97,8 +97,8 @@ def _restore(
     saved: dict[str, Tensor], model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer
 ) -> None:
     with torch.no_grad():
-        for name, tensor in _parameters(model).items():
-            tensor.copy_(saved[f"weights/{name}"])
+        for name, parameter in model.named_parameters():
+            parameter.copy_(saved[f"weights/{name}"])
         for name, tensor in average.items():
             tensor.copy_(saved[f"average/{name}"])
     _restore_moments(saved, optimizer)
@@ -114,8 +114,3 @@ def _restore_moments(saved: dict[str, Tensor], optimizer: torch.optim.Optimizer)
             _, number, key = name.split("/")
             state.setdefault(int(number), {})[key] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def _parameters(model: nn.Module) -> dict[str, Tensor]:
-    """Return each parameter once by name, tied ones under their first name."""
-    return dict(model.named_parameters())

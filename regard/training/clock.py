@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
+
 MIN_UPDATES = 1200
 """updates for which batches are made smaller if necessary: models learned less from fewer updates of larger batches"""
 FIXED_COST = 0.4
@@ -58,6 +60,15 @@ class Clock:
             yield
         finally:
             self._paused = before + time.monotonic() - began  # pauses inside of this one are part of it
+
+    @contextmanager
+    def paused_after(self, update: int, device: torch.device) -> Iterator[None]:
+        """Wait for so many updates that a GPU may still compute, and pause."""
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+            self.tick(update)
+        with self.paused():
+            yield
 
     def tick(self, update: int) -> None:
         """Note that so many updates are done now."""

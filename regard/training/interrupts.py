@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def deferred_interrupt(note: Callable[[], None]) -> Iterator[None]:
-    """Call `note` at the first Ctrl-C, so that the current update can end; a second one raises KeyboardInterrupt."""
+def deferred_interrupt() -> Iterator[threading.Event]:
+    """Set the event at the first Ctrl-C, so that the current update can end; a second one raises KeyboardInterrupt."""
+    received = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield received
         return
 
     def handle(*_: object) -> None:
-        note()
+        received.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     before = signal.signal(signal.SIGINT, handle)
     try:
-        yield
+        yield received
     finally:
         signal.signal(signal.SIGINT, before)

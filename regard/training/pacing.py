@@ -7,10 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
+from regard.runtime.precision import Precision
+from regard.training.average import averaged
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock, fitted_batch
-from regard.training.plan import RESERVE, VALIDATED, VALIDATING, ClockReading, Schedule, by_clock
+from regard.training.plan import RESERVE, VALIDATED, VALIDATING, Schedule, by_clock
 from regard.training.task import Task
 
 FINAL_COST = 5
@@ -35,11 +38,19 @@ PACE_CHANGE = 1.25
 class Pacing:
     """Plans the rest of a run, again and again as the clock tells more."""
 
-    def __init__(self, task: Task, clock: Clock, device: torch.device) -> None:
-        self._task, self._clock = task, clock
+    def __init__(
+        self, task: Task, average: dict[str, Tensor], clock: Clock, device: torch.device, precision: Precision
+    ) -> None:
+        """`average` are the averaged weights of the task's model."""
+        self._task, self._average, self._clock = task, average, clock
+        self._device, self._precision = device, precision
         self._on_cpu = device.type == "cpu"
         self._measured = 0.0
         """when the final scoring was measured"""
+
+    def batch(self, progress: Progress) -> float:
+        """Return the present batch size as a fraction of the recipe's; a run by the clock begins with the smallest."""
+        return self.smallest if progress.planned is None else progress.planned.batch
 
     @cached_property
     def smallest(self) -> float:
@@ -63,13 +74,24 @@ class Pacing:
         needed = plan.final_seconds + (plan.validation_seconds if unvalidated else 0.0)
         return self._clock.left < needed
 
-    def doubtful(self, plan: Schedule | None, final: float) -> bool:
-        """Return whether the measured seconds of the final scoring are so high that the machine may have been busy."""
-        assert self._clock.limit is not None
-        expected = plan.final_seconds if plan is not None else HIGH_FINAL * self._clock.limit
-        return final > OUTLIER * expected
+    def rehearse(self, progress: Progress) -> float | None:
+        """Measure the seconds that the final scoring will take; None: unknown.
 
-    def outdated(self, plan: Schedule | None) -> bool:
+        It is measured again if it took so long that the machine may have been busy. From half of the run on, outputs
+        are about as long as they will be.
+        """
+        assert self._clock.limit is not None
+        plan = progress.planned
+        trained = plan is not None and progress.update > plan.updates / 2
+        expected = HIGH_FINAL * self._clock.limit if plan is None else plan.final_seconds
+        with averaged(self._task.model, self._average):
+            final = self._task.rehearse(self._device, self._precision, trained)
+            if final is not None and final > OUTLIER * expected:
+                again = self._task.rehearse(self._device, self._precision, trained)
+                final = final if again is None else min(final, again)
+        return final
+
+    def _outdated(self, plan: Schedule | None) -> bool:
         """Return whether the final scoring should be measured again.
 
         It should after a while, because the model's outputs change; and if updates became clearly slower or faster,
@@ -86,18 +108,31 @@ class Pacing:
             return plan.validated
         return VALIDATED if self._clock.limit is None else MIN_VALIDATED
 
-    def plan(self, progress: Progress, preparing: float, final: float | None = None) -> Schedule:
-        """Return the plan of the rest of the run, by the present pace of updates.
+    def plan(self, progress: Progress, preparing: float) -> Schedule:
+        """Return the plan of the rest of the run. If batches get another size, a new epoch begins.
 
-        preparing   seconds per update that the preparation of the epoch takes
-        final       seconds that the final scoring takes, if it was just measured
+        `preparing` are the seconds per update that the preparation of the epoch takes.
         """
+        before, final = self.batch(progress), None
+        if self._outdated(progress.planned):
+            with self._clock.paused_after(progress.update, self._device):
+                final = self.rehearse(progress)
+        plan = self._by_pace(progress, preparing, final)
+        if plan.batch != before:
+            progress.epoch, progress.place = progress.epoch + 1, 0
+            self._clock.clear()
+        self._clock.was_read()
+        return plan
+
+    def _by_pace(self, progress: Progress, preparing: float, final: float | None) -> Schedule:
+        """Return the plan by the present pace of updates; `final`: seconds of the final scoring, if just measured."""
         assert self._clock.limit is not None
         before = self._known(progress.planned, final)
         update_seconds = self._clock.pace + preparing
         left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
         batch = self._batch(progress, before.batch, max(0.0, left) / update_seconds)
-        reading = ClockReading(
+        schedule = by_clock(
+            self._task.recipe.training,
             limit=self._clock.limit,
             left=left,
             an_update=update_seconds * batch / before.batch,  # until the new size is measured
@@ -106,7 +141,7 @@ class Pacing:
             tried=progress.validated,
         )
         return replace(
-            by_clock(self._task.recipe.training, reading),
+            schedule,
             batch=batch,
             rate=math.sqrt(batch) if self._task.recipe.model.kind == "transformer" else 1.0,
             validated=before.validated,

@@ -80,40 +80,28 @@ def by_epochs(recipe: TrainingRecipe, batches: int) -> Schedule:
     return Schedule.of(max(1, recipe.epochs * batches), recipe)
 
 
-@dataclass(frozen=True)
-class ClockReading:
-    """Times measured in the middle of a run, from which the rest is planned."""
-
-    limit: float
-    """seconds of the whole run"""
-    left: float
-    """seconds left for updates and validations"""
-    an_update: float
-    """seconds per update"""
-    a_validation: float
-    """seconds per validation"""
-    done: int
-    """updates done"""
-    tried: int
-    """the update of the last validation; 0: there was none"""
-
-
-def by_clock(recipe: TrainingRecipe, reading: ClockReading) -> Schedule:
+def by_clock(
+    recipe: TrainingRecipe, limit: float, left: float, an_update: float, a_validation: float, done: int, tried: int
+) -> Schedule:
     """Return a plan of as many updates as fit into the time left, with validations that take at most their part of it.
+
+    limit, left               seconds of the whole run, and seconds left for updates and validations
+    an_update, a_validation   seconds that one of them takes
+    done, tried               updates done, and the update of the last validation; 0: there was none
 
     Validations are at equal distances from the last one on.
     """
-    update_seconds, validation_seconds = max(reading.an_update, 1e-6), max(reading.a_validation, 1e-3)
-    left, since = max(0.0, reading.left), reading.done - reading.tried
-    total = reading.done + left / update_seconds  # updates, if there were no validations
-    spaced = round(recipe.validations * (total - reading.tried) / total) if total else 1
+    update_seconds, validation_seconds = max(an_update, 1e-6), max(a_validation, 1e-3)
+    left, since = max(0.0, left), done - tried
+    total = done + left / update_seconds  # updates, if there were no validations
+    spaced = round(recipe.validations * (total - tried) / total) if total else 1
     count = max(1, min(spaced, int(VALIDATING * (left + since * update_seconds) / validation_seconds)))
-    updates = reading.done + max(1, int((left - count * validation_seconds) / update_seconds))
-    ahead = updates - reading.tried
-    places = (reading.tried + round(ahead * (part + 1) / count) for part in range(count))
+    updates = done + max(1, int((left - count * validation_seconds) / update_seconds))
+    ahead = updates - tried
+    places = (tried + round(ahead * (part + 1) / count) for part in range(count))
     return Schedule(
         updates=updates,
-        validations=tuple(sorted({updates, *(max(place, reading.done) for place in places if place > reading.tried)})),
+        validations=tuple(sorted({updates, *(max(place, done) for place in places if place > tried)})),
         warmup=min(recipe.warmup, updates // 5),
-        settled=reading.tried > 0 and reading.left < SETTLED * reading.limit,
+        settled=tried > 0 and left < SETTLED * limit,
     )

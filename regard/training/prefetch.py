@@ -1,13 +1,16 @@
-"""Interpreter settings for two threads: one launches a GPU's work, the other prepares the next examples."""
+"""Two threads: while one launches a GPU's work, the other prepares the batches of the next epoch."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import torch
+
+from regard.training.task import MakeBatch, Task
 
 SWITCH_INTERVAL = 0.0002
 """seconds after which one thread yields the GIL to the other; with Python's 5 ms the GPU waits for most updates"""
@@ -31,3 +34,30 @@ def prefetching(device: torch.device) -> Iterator[None]:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
         sys.setswitchinterval(interval)
+
+
+class Epochs:
+    """The batches of a task's epochs. On a GPU, which leaves the CPU free, another thread prepares the next epoch."""
+
+    def __init__(self, task: Task, device: torch.device) -> None:
+        self._task = task
+        self._executor = ThreadPoolExecutor(1) if device.type == "cuda" else None
+        self._next: tuple[int, float, Future[Sequence[MakeBatch]]] | None = None
+        """number, batch size and batches of the epoch that is being prepared"""
+
+    def batches(self, number: int, size: float) -> Sequence[MakeBatch]:
+        """Return the batches of an epoch."""
+        prepared, self._next = self._next, None
+        if prepared is not None and prepared[:2] == (number, size):
+            return prepared[2].result()
+        return self._task.epoch(number, size)
+
+    def prepare(self, number: int, size: float) -> None:
+        """Begin to prepare an epoch, if there is a thread for it."""
+        if self._executor is not None:
+            self._next = number, size, self._executor.submit(self._task.epoch, number, size)
+
+    def close(self) -> None:
+        """Drop what is being prepared."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)

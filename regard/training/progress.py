@@ -24,6 +24,8 @@ SHOWN_SECONDS = 0.2
 SHOWN_CHANGE = 0.1
 """the relative change of the number of planned updates from which on the screen shows a new plan"""
 
+ADVICE = "try more data, more epochs or a higher training.learning_rate"
+
 
 class Screen(Protocol):
     """Where a user watches a run."""
@@ -44,17 +46,10 @@ class Screen(Protocol):
 class Silent:
     """A screen that shows nothing."""
 
-    def say(self, text: str) -> None:
+    def _ignore(self, *_: Any, **__: Any) -> None:
         pass
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
-        pass
-
-    def status(self, text: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+    say = advance = status = close = _ignore
 
 
 class Reporter:
@@ -190,6 +185,8 @@ class Reporter:
 
     def ended(self, progress: Progress) -> None:
         """Log the end of the run, and show it."""
+        if progress.constant:
+            self.say(f"nothing is learned: {progress.constant}; {ADVICE}")
         self.note(
             "end", why=progress.ended, update=progress.update, best=progress.best, best_update=progress.best_update
         )

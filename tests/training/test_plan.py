@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config.recipe import TrainingRecipe
-from regard.training.plan import ClockReading, Schedule, by_clock, by_epochs
+from regard.training.plan import Schedule, by_clock, by_epochs
 
 RECIPE = TrainingRecipe(
     epochs=3, learning_rate=0.01, warmup=10, decay="cosine", validations=5, scheduled_sampling=0.5, patience=0
@@ -81,7 +81,7 @@ def test_a_plan_by_the_clock_keeps_within_its_seconds(
 ) -> None:
     """Unless even one update and one validation do not fit."""
     recipe, tried = replace(RECIPE, validations=validations), min(tried, done)
-    plan = by_clock(recipe, ClockReading(1e5, left, an_update, a_validation, done, tried))
+    plan = by_clock(recipe, 1e5, left, an_update, a_validation, done, tried)
     assert plan.validations[-1] == plan.updates > done
     assert list(plan.validations) == sorted(set(plan.validations)) and plan.validations[0] >= done
     assert plan.validations[0] > tried and len(plan.validations) <= validations + 1
@@ -94,15 +94,15 @@ def test_a_plan_by_the_clock_keeps_within_its_seconds(
 
 
 def test_a_plan_by_the_clock_uses_its_seconds() -> None:
-    plan = by_clock(RECIPE, ClockReading(110.0, 100.0, 0.01, 0.5, 24, 0))
+    plan = by_clock(RECIPE, 110.0, 100.0, 0.01, 0.5, 24, 0)
     assert 98 < (plan.updates - 24) * 0.01 + len(plan.validations) * 0.5 <= 100
     assert len(plan.validations) == 5 and not plan.settled
 
 
 def test_it_is_settled_towards_the_end_and_not_before_a_validation() -> None:
-    assert by_clock(RECIPE, ClockReading(100.0, 9.0, 0.01, 0.5, 9000, 8000)).settled
-    assert not by_clock(RECIPE, ClockReading(100.0, 11.0, 0.01, 0.5, 9000, 8000)).settled
-    assert not by_clock(RECIPE, ClockReading(100.0, 9.0, 0.01, 0.5, 9000, 0)).settled
+    assert by_clock(RECIPE, 100.0, 9.0, 0.01, 0.5, 9000, 8000).settled
+    assert not by_clock(RECIPE, 100.0, 11.0, 0.01, 0.5, 9000, 8000).settled
+    assert not by_clock(RECIPE, 100.0, 9.0, 0.01, 0.5, 9000, 0).settled
 
 
 def test_a_smaller_batch_may_have_a_lower_learning_rate() -> None:

@@ -2,11 +2,12 @@
 
 import gc
 import sys
+import threading
 
 import pytest
 import torch
 
-from regard.training.prefetch import GC_THRESHOLDS, SWITCH_INTERVAL, prefetching
+from regard.training.prefetch import GC_THRESHOLDS, SWITCH_INTERVAL, Epochs, prefetching
 
 
 def now() -> tuple[float, tuple[int, int, int], int]:
@@ -24,3 +25,30 @@ def test_on_a_cpu_nothing_changes() -> None:
     before = now()
     with prefetching(torch.device("cpu")):
         assert now() == before
+
+
+class Numbered:
+    """A task that notes which epochs were made, and by which thread."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[int, float, bool]] = []
+
+    def epoch(self, number: int, batch: float) -> list[int]:
+        self.made.append((number, batch, threading.current_thread() is threading.main_thread()))
+        return [number]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_next_epoch_is_prepared_by_another_thread_on_a_gpu(device: str) -> None:
+    task = Numbered()
+    epochs = Epochs(task, torch.device(device))  # type: ignore[arg-type]
+    assert list(epochs.batches(0, 1.0)) == [0]
+    epochs.prepare(1, 1.0)
+    assert list(epochs.batches(1, 1.0)) == [1]
+    epochs.prepare(2, 1.0)
+    assert list(epochs.batches(2, 0.5)) == [2], "of the size that is asked for"
+    epochs.close()
+    by_others = [each[:2] for each in task.made if not each[2]]
+    by_this = [each[:2] for each in task.made if each[2]]
+    assert by_others[:1] == ([(1, 1.0)] if device == "cuda" else [])  # what is not needed any more may be dropped
+    assert by_this == ([(0, 1.0), (2, 0.5)] if device == "cuda" else [(0, 1.0), (1, 1.0), (2, 0.5)])

@@ -139,7 +139,10 @@ class Judge(nn.Module):
     def __init__(self, options: ClassifierOptions, kind: Kind, vocabulary: int, runs: int, labels: int) -> None:
         super().__init__()
         self.left_out = options.left_out
-        self.words = None if kind == "counts" else _word_embedding(options, vocabulary, runs)
+        self.words = None
+        if kind != "counts":
+            sizes = (runs if options.spelling else 0, options.neighbours, options.positions, options.width)
+            self.words = WordEmbedding(vocabulary, *sizes, options.left_out, options.dropout)
         width = 2 * labels if kind == "counts" else options.width
         states = States(kind, width, options.hidden, options.shape, options.layers, options.encoder)
         self.level: FlatLevel | Hierarchical = (
@@ -175,16 +178,3 @@ class Judge(nn.Module):
         visible = real & (torch.rand(real.shape, device=real.device) >= self.left_out)
         visible[:, 0] |= ~visible.any(1)
         return visible
-
-
-def _word_embedding(options: ClassifierOptions, vocabulary: int, runs: int) -> WordEmbedding:
-    """Return the word embeddings that the options describe."""
-    return WordEmbedding(
-        vocabulary,
-        runs if options.spelling else 0,
-        options.neighbours,
-        options.positions,
-        options.width,
-        options.left_out,
-        options.dropout,
-    )

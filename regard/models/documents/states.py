@@ -46,9 +46,7 @@ class States(nn.Module):
         """Can a CUDA graph capture it, because nothing in it synchronizes with the host?"""
         if self.kind == "rnn":
             return self.recurrence.can_capture(device)
-        options = self._attention_options
-        standard = (options.score, options.pattern, options.normalizer) == ("scaled_dot", "full", "softmax")
-        return self.kind != "attention" or standard
+        return self.kind != "attention" or self._attention_options.is_standard
 
     def forward(self, words: Tensor, real: Tensor, lengths: Tensor, weights_out: list[Tensor] | None = None) -> Tensor:
         """Return the states; append the self-attention weights [B, heads, S, S] of each layer to `weights_out`."""

@@ -63,9 +63,39 @@ def _tile(keys: int, *features: int) -> dict[str, int]:
     return {"KEYS": size, "BLOCK": min(next_power_of_two(max(features)), max(16, TILE // size)), "num_warps": 8}
 
 
-def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
-    """Return ∂W [N, K], given the gradients [T, B, N] of W x and the inputs x [T, B, K] of all steps."""
-    return gradient.flatten(0, 1).t() @ inputs.flatten(0, 1)
+def _weight_gradients(
+    first: Tensor, joined: Tensor, outputs: Tensor, grad_gates: Tensor, grad_query: Tensor, grad_combined: Tensor,
+    grad_vector: Tensor,
+) -> Weights:  # fmt: skip
+    """Return the gradients of all weights, each by one product over all steps [T, B, …]."""
+
+    def product(gradient: Tensor, inputs: Tensor) -> Tensor:
+        return gradient.flatten(0, 1).t() @ inputs.flatten(0, 1)
+
+    (grad_a, grad_b), states = grad_gates, joined[:, :, : first.shape[1]]
+    return Weights(
+        feed=product(grad_a[1:], outputs[:-1]),
+        state=product(grad_b, torch.cat([first[None], states[:-1]])),  # s_{t−1}
+        state_bias=grad_b.sum((0, 1)),
+        query=product(grad_query, states),
+        vector=grad_vector,
+        combine=product(grad_combined, joined),
+        combine_bias=grad_combined.sum((0, 1)),
+    )
+
+
+def _key_gradients(queries: Tensor, key: Tensor, vector: Tensor, grad_energies: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ∂k' [B, S, A] and ∂v [A], given q [T, B, A] and the gradients [T, B, S] of the energies of all steps."""
+    from regard.models.recurrent import step_device as device
+
+    (batch, keys, score), steps = key.shape, len(queries)
+    grad_key, grad_vectors = torch.empty_like(key), key.new_empty(batch, score)
+    block = max(16, min(64, TILE // 2 // next_power_of_two(keys)))
+    device.keys_backward[(batch, -(-score // block))](
+        queries, key, vector, grad_energies, grad_key, grad_vectors, steps, batch, keys, score,
+        KEYS=next_power_of_two(keys), BLOCK=block,
+    )  # fmt: skip
+    return grad_key, grad_vectors.sum(0)
 
 
 class _DecoderLoop(torch.autograd.Function):
@@ -120,26 +150,21 @@ class _DecoderLoop(torch.autograd.Function):
         first, key, value, saved_gates, joined, queries, outputs, attention, *weight_tensors = ctx.saved_tensors
         weights = Weights(*weight_tensors)
         steps, (batch, hidden), (_, keys, features), score = len(saved_gates), first.shape, value.shape, key.shape[2]
-        columns = outputs.shape[2]
         grad_output, grad_attention = grad_output.contiguous(), grad_attention.contiguous()
-        combine_back, query_back = (  # with transposed weights, for gradients
-            GpuStepProduct(weights.combine.t(), batch),
-            GpuStepProduct(weights.query.t(), batch),
-        )
+        combine_back, query_back = (GpuStepProduct(weight.t(), batch) for weight in (weights.combine, weights.query))
         # ∂o through W_o and ∂s through W_h of the previous step are one product.
         feed_and_state, border = stacked(weights.feed.t(), weights.state.t())
         gates_back = GpuStepProduct(feed_and_state, batch)
         carried = gates_back.parts[:, :, border:]
         grad_gates = saved_gates.new_empty(2, steps, batch, 3 * hidden)  # ∂a, ∂b
         grad_combined, grad_query, grad_energies = (torch.empty_like(x) for x in (outputs, queries, attention))
-        grad_context = value.new_empty(steps, batch, features)
-        grad_state = torch.empty_like(first)
+        grad_context, grad_state = value.new_empty(steps, batch, features), torch.empty_like(first)
         tile = _tile(keys, score, features)
         for t in reversed(range(steps)):
             size, has_next = outputs[t].numel(), t < steps - 1
             device.output_backward[(-(-size // 512),)](
                 grad_output[t], gates_back.parts, outputs[t], grad_combined[t],
-                size, columns, gates_back.columns, gates_back.part_stride,
+                size, outputs.shape[2], gates_back.columns, gates_back.part_stride,
                 FEED_PARTS=gates_back.count if has_next else 0, BLOCK=512,
             )  # fmt: skip
             combine_back(grad_combined[t])
@@ -159,21 +184,7 @@ class _DecoderLoop(torch.autograd.Function):
                 CARRIED_PARTS=gates_back.count if has_next else 0, BLOCK=BLOCK,
             )  # fmt: skip
             gates_back(grad_gates[0, t], border, grad_gates.stride(0))
-        grad_key, grad_vector = torch.empty_like(key), key.new_empty(batch, score)
-        block = max(16, min(64, TILE // 2 // next_power_of_two(keys)))
-        device.keys_backward[(batch, -(-score // block))](
-            queries, key, weights.vector, grad_energies, grad_key, grad_vector, steps, batch, keys, score,
-            KEYS=next_power_of_two(keys), BLOCK=block,
-        )  # fmt: skip
-        previous = torch.cat([first[None], joined[:-1, :, :hidden]])  # s_{t−1}
-        grad_weights = (
-            _weight_gradient(grad_gates[0, 1:], outputs[:-1]),
-            _weight_gradient(grad_gates[1], previous),
-            grad_gates[1].sum((0, 1)),
-            _weight_gradient(grad_query, joined[:, :, :hidden]),
-            grad_vector.sum(0),
-            _weight_gradient(grad_combined, joined),
-            grad_combined.sum((0, 1)),
-        )
+        grad_key, grad_vector = _key_gradients(queries, key, weights.vector, grad_energies)
+        grad_weights = _weight_gradients(first, joined, outputs, grad_gates, grad_query, grad_combined, grad_vector)
         grad_value = attention.permute(1, 2, 0) @ grad_context.transpose(0, 1)  # Σ_t w_t ⊗ ∂c_t
         return grad_gates[0], grad_state + carried.sum(0), grad_key, grad_value, None, *grad_weights

@@ -52,15 +52,11 @@ class Recurrence(nn.Module):
 
     def _fused(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         """Run it by one function for all steps (encoder_loop.py), in float32."""
-        suffixes = ("", "_reverse")[: self._directions]
-        input_weight, bias, state_weight, state_bias = (
-            [getattr(self.recurrence, f"{name}_l0{suffix}") for suffix in suffixes]
-            for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-        )
+        input_weight, bias, state_weight, state_bias = self._weights(0)
         with torch.autocast(embedded.device.type, enabled=False):
-            gates = linear(at_least_float32(embedded).transpose(0, 1), torch.cat(input_weight), torch.cat(bias))
-            gates = gates.unflatten(2, (len(suffixes), -1))  # [S, B, directions, 3H]
-            states, last = encode(gates, lengths, torch.stack(state_weight), torch.stack(state_bias))
+            gates = linear(at_least_float32(embedded).transpose(0, 1), input_weight.flatten(0, 1), bias.flatten())
+            gates = gates.unflatten(2, (self._directions, -1))  # [S, B, directions, 3H]
+            states, last = encode(gates, lengths, state_weight, state_bias)
         return states.flatten(2).transpose(0, 1), (last.flatten(1)[None],)
 
     def _packed(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
@@ -87,21 +83,15 @@ class Recurrence(nn.Module):
     def _layer(self, layer: int, inputs: Tensor, real: Tensor) -> tuple[Tensor, Hidden]:
         """Return the states [B, S, E] and the last state of one layer with inputs [B, S, D]; `real` [B, S] is False at
         padding. Both directions advance together, the second from the end."""
-        suffixes = ("", "_reverse")[: self._directions]
-        input_weight, input_bias, state_weight, state_bias = (
-            torch.stack([getattr(self.recurrence, f"{name}_l{layer}{suffix}") for suffix in suffixes])
-            for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-        )
+        input_weight, input_bias, state_weight, state_bias = self._weights(layer)
         gates = inputs.transpose(0, 1).flatten(0, 1) @ input_weight.mT + input_bias[:, None]  # [directions, S·B, 3H]
         gates = gates.unflatten(1, (inputs.shape[1], inputs.shape[0]))  # [directions, S, B, 3H]
         if self._directions == 2:
             gates = torch.stack([gates[0], gates[1].flip(0)])
         step = EveryStep(state_weight, state_bias)
-        zero = at_least_float32(gates[0, 0, :0, :0]).new_zeros(
-            self._directions, inputs.shape[0], self.recurrence.hidden_size
-        )
-        kind = nn.LSTM
-        hidden: Hidden = (zero, zero) if isinstance(self.recurrence, kind) else (zero,)
+        shape = (self._directions, inputs.shape[0], self.recurrence.hidden_size)
+        zero = gates.new_zeros(shape, dtype=torch.promote_types(gates.dtype, torch.float32))
+        hidden: Hidden = (zero, zero) if isinstance(self.recurrence, nn.LSTM) else (zero,)
         states = []
         unpadded = bool(real.all())
         real = real.to(inputs.device)
@@ -117,6 +107,14 @@ class Recurrence(nn.Module):
         both = [forward, torch.stack([x[1] for x in reversed(states)], 1)] if self._directions == 2 else [forward]
         return torch.cat(both, -1), tuple(x.transpose(0, 1).flatten(1) for x in hidden)
 
+    def _weights(self, layer: int) -> list[Tensor]:
+        """Return W_i, b_i, W_h and b_h of a layer, each [directions, …]."""
+        suffixes = ("", "_reverse")[: self._directions]
+        return [
+            torch.stack([getattr(self.recurrence, f"{name}_l{layer}{suffix}") for suffix in suffixes])
+            for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        ]
+
     @property
     def _directions(self) -> int:
         return 2 if self.recurrence.bidirectional else 1
@@ -126,14 +124,7 @@ class RecurrentEncoder(Recurrence):
     """A `Recurrence` over the embeddings of source tokens [B, S] of `lengths` [B]."""
 
     def __init__(
-        self,
-        cell: str,
-        vocabulary: int,
-        embedding: int,
-        hidden: int,
-        layers: int,
-        bidirectional: bool,
-        dropout: float,
+        self, cell: str, vocabulary: int, embedding: int, hidden: int, layers: int, bidirectional: bool, dropout: float
     ) -> None:
         table = Embedding(vocabulary, embedding, padding_idx=0)
         super().__init__(cell, embedding, hidden, layers, bidirectional, dropout)

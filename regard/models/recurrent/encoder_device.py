@@ -13,8 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from regard.core.kernels.gpu.tanh import tanh
-from regard.models.recurrent.step_device import _sigmoid, _sum_parts, gates_backward
+from regard.models.recurrent.step_device import gates_backward, gates_forward, sum_parts
 
 
 @triton.jit
@@ -52,22 +51,18 @@ def encode_forward(
     h = tl.zeros((BLOCK,), tl.float32)
     if STATE_PARTS > 0:
         offsets = row * product_row + direction * border + i
-        r_in += _sum_parts(state_product, offsets, mask, product_part, STATE_PARTS)
-        z_in += _sum_parts(state_product, offsets + hidden, mask, product_part, STATE_PARTS)
-        b_n += _sum_parts(state_product, offsets + 2 * hidden, mask, product_part, STATE_PARTS)
+        r_in += sum_parts(state_product, offsets, mask, product_part, STATE_PARTS)
+        z_in += sum_parts(state_product, offsets + hidden, mask, product_part, STATE_PARTS)
+        b_n += sum_parts(state_product, offsets + 2 * hidden, mask, product_part, STATE_PARTS)
         h = tl.load(states + ((previous.to(tl.int64) * batch + row) * directions + direction) * hidden + i, mask, 0.0)
-    r = _sigmoid(r_in + tl.load(inputs, mask, 0.0))
-    z = _sigmoid(z_in + tl.load(inputs + hidden, mask, 0.0))
-    n = tanh(tl.load(inputs + 2 * hidden, mask, 0.0) + r * b_n)
-    new = tl.where(real, n + z * (h - n), 0.0)
+    r_in += tl.load(inputs, mask, 0.0)
+    z_in += tl.load(inputs + hidden, mask, 0.0)
+    a_n = tl.load(inputs + 2 * hidden, mask, 0.0)
+    new = gates_forward(r_in, z_in, a_n, b_n, h, saved_gates + index * 4 * hidden + i, hidden, mask)
+    new = tl.where(real, new, 0.0)
     tl.store(states + index * hidden + i, new, mask)
     final = i < tl.where(_is_last(position, length), hidden, 0)
     tl.store(last + (row * directions + direction) * hidden + i, new, final)
-    out = saved_gates + index * 4 * hidden + i
-    tl.store(out, r, mask)
-    tl.store(out + hidden, z, mask)
-    tl.store(out + 2 * hidden, n, mask)
-    tl.store(out + 3 * hidden, b_n, mask)
 
 
 @triton.jit(do_not_specialize=["t", "steps", "batch", "b_offset"])
@@ -91,7 +86,7 @@ def encode_backward(
     g = tl.load(grad_states + index * hidden + i, mask, 0.0)
     g += tl.load(grad_last + row_offsets, i < tl.where(_is_last(position, length), hidden, 0), 0.0)
     if CARRIED_PARTS > 0:
-        g += _sum_parts(carried, row * product_row + direction * border + i, mask, product_part, CARRIED_PARTS)
+        g += sum_parts(carried, row * product_row + direction * border + i, mask, product_part, CARRIED_PARTS)
         g += tl.load(grad_state + row_offsets, mask, 0.0)
     g = tl.where(position < length, g, 0.0)
     has_previous = i < tl.where(t > 0, hidden, 0)

@@ -10,8 +10,8 @@ the sum. On a GPU, where a product this small costs little more than its launch,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, cast
 
 import torch
@@ -19,22 +19,10 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from regard.runtime.packed_product import PackedProduct, product_dtype
+from regard.runtime.shared_gradients import StepRecords, anchor_of
 
-
-@dataclass
-class _Record:
-    """What the steps of one forward pass record for the large product."""
-
-    weight: Tensor
-    """W [..., out, in], in the dtype of the products"""
-    bias: Tensor | None
-    """b [..., out]"""
-    steps: int = 0
-    backward_pass: int = -1
-    """autograd's number of the backward pass that `passed` belongs to; a pass that computes only the inputs' gradients
-    leaves its entries behind"""
-    passed: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    """(x_t, ∂L/∂y_t) of the steps that this backward pass has done, by their number"""
+_Records = StepRecords[tuple[Tensor, Tensor]]
+"""(x_t, ∂L/∂y_t) of each step"""
 
 
 class EveryStep:
@@ -44,7 +32,8 @@ class EveryStep:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        recorded = torch.is_grad_enabled() and not weight.is_cuda
+        trained = weight.requires_grad or (bias is not None and bias.requires_grad)
+        recorded = torch.is_grad_enabled() and trained and not weight.is_cuda
         if not recorded and weight.dim() == 2:
             self._map: Callable[[Tensor], Tensor] = PackedProduct(weight, bias)
             return
@@ -53,11 +42,13 @@ class EveryStep:
         if not recorded:
             self._map = partial(_product, weight=cast_weight, bias=cast_bias)
             return
-        record = _Record(cast_weight.detach(), None if cast_bias is None else cast_bias.detach())
-        # Every step depends on the anchor, so the anchor's backward runs after those of all steps, although they pass
-        # no gradient to it.
-        anchor = cast(Tensor, _StepsAnchor.apply(weight, bias, record))  # type: ignore[no-untyped-call]
-        self._map = lambda x: cast(Tensor, _Step.apply(x, anchor, record))  # type: ignore[no-untyped-call]
+        records, numbers = _Records(), count()
+        gradients = partial(_weight_gradients, dtype=weight.dtype, biased=bias is not None)
+        anchor = anchor_of(records, gradients, weight, bias)
+        self._map = lambda x: cast(
+            Tensor,
+            _Step.apply(x.to(dtype), anchor, records, next(numbers), cast_weight, cast_bias),  # type: ignore[no-untyped-call]
+        )
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._map(x)
@@ -72,42 +63,29 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return product if bias is None else product.add_(bias[..., None, :])
 
 
-class _StepsAnchor(torch.autograd.Function):
-    """A scalar that all steps depend on; its backward computes the gradients of W and b."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, record: _Record) -> Tensor:
-        ctx.record, ctx.dtype, ctx.biased = record, weight.dtype, bias is not None
-        return weight.new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:  # type: ignore[override]
-        record = ctx.record
-        inputs, gradients = (torch.cat(parts, -2) for parts in zip(*record.passed.values(), strict=True))
-        record.passed.clear()
-        weight = gradients.mT @ inputs  # [..., out, T·N] [..., T·N, in]
-        bias = gradients.sum(-2, dtype=ctx.dtype) if ctx.biased else None
-        return weight.to(ctx.dtype), bias, None
+def _weight_gradients(
+    records: list[tuple[Tensor, Tensor]], dtype: torch.dtype, biased: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Return the gradients of W and b, summed over the steps."""
+    inputs, gradients = (torch.cat(parts, -2) for parts in zip(*records, strict=True))
+    weight = gradients.mT @ inputs  # [..., out, T·N] [..., T·N, in]
+    return weight.to(dtype), gradients.sum(-2, dtype=dtype) if biased else None
 
 
 class _Step(torch.autograd.Function):
     """W x + b of one step, which records x and the gradient for the anchor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, anchor: Tensor, record: _Record) -> Tensor:
-        cast_x = x.to(record.weight.dtype)
-        ctx.record, ctx.dtype, ctx.step = record, x.dtype, record.steps
-        record.steps += 1
-        ctx.save_for_backward(cast_x)
-        return _product(cast_x, record.weight, record.bias)
+    def forward(
+        ctx: Any, x: Tensor, anchor: Tensor, records: _Records, step: int, weight: Tensor, bias: Tensor | None
+    ) -> Tensor:
+        ctx.records, ctx.step = records, step
+        ctx.save_for_backward(x, weight)
+        return _product(x, weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        (x,) = ctx.saved_tensors
-        record, backward_pass = ctx.record, torch._C._current_graph_task_id()
-        if record.backward_pass != backward_pass:
-            record.backward_pass, record.passed = backward_pass, {}
-        gradient = gradient.to(record.weight.dtype)
-        shape = (*record.weight.shape[:-2], -1)  # all further leading dims count as rows
-        record.passed[ctx.step] = tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient))
-        return (gradient @ record.weight).to(ctx.dtype), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        x, weight = ctx.saved_tensors
+        shape = (*weight.shape[:-2], -1)  # all further leading dims count as rows
+        grad_anchor = ctx.records.add(ctx.step, tuple(part.reshape(*shape, part.shape[-1]) for part in (x, gradient)))
+        return gradient @ weight, grad_anchor, None, None, None, None

@@ -11,82 +11,31 @@ B sentences, S source positions, T target positions, k hypotheses per sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from regard.core.attention import Attention
-from regard.core.checks import choices, fraction, whole_number
-from regard.core.kernels.gpu.kernels import why_no_triton
-from regard.core.local import LocalPredictive, heads_of
+from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Hard, Normalizer
 from regard.core.pattern_text import parse
 from regard.core.patterns import Pattern
 from regard.core.scores import Additive, Cosine, Dot, Score, at_least_float32
-from regard.models.decoded import Decoded
+from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.decoder_loop import Weights as LoopWeights
 from regard.models.recurrent.decoder_loop import decode
+from regard.models.recurrent.decoder_path import DecoderPath, decoder_path, why_no_loop
 from regard.models.recurrent.encoder import RecurrentEncoder
+from regard.models.recurrent.options import RecurrentOptions as RecurrentOptions  # for its many importers
 from regard.models.recurrent.step import RecurrentState, RecurrentSteps, weights_of
-from regard.models.tying import Tie, tie
-
-
-@dataclass(frozen=True)
-class RecurrentOptions:
-    """The options of a recurrent translator: the section `model` of a recipe."""
-
-    kind: Literal["rnn"] = "rnn"
-    cell: Literal["gru", "lstm"] = "gru"
-    embedding: int = 256
-    encoder: int = 256
-    """features of each direction"""
-    encoder_layers: int = 1
-    bidirectional: bool = True
-    decoder: int = 512
-    decoder_layers: int = 1
-    order: Literal["bahdanau", "luong"] = "luong"
-    input_feeding: bool = True
-    bridge: bool = True
-    """start the decoder from the encoder's last state"""
-    score: Literal["additive", "general", "dot", "scaled_dot", "cosine"] = "additive"
-    attention: int = 512
-    """hidden features of the additive score"""
-    pattern: str = "full"
-    """the source positions that a step may attend to, as text; `window(D)` is Luong's monotonic local attention"""
-    predictive: int = 0
-    """D of Luong's predictive local attention; 0: none"""
-    normalizer: Literal["softmax", "sparsemax", "entmax15", "hard"] = "softmax"
-    estimator: Literal["straight_through", "gumbel", "reinforce"] = "straight_through"
-    """how hard attention is trained"""
-    readout: int = 0
-    """features of o; 0: as many as the embedding has if it is tied to the output layer, otherwise as the decoder"""
-    tie: Tie = "target"
-    """the output layer is the target embedding; with "all" the source embedding too"""
-    dropout: float = 0.3
-
-    def __post_init__(self) -> None:
-        for name in ("embedding", "encoder", "encoder_layers", "decoder", "decoder_layers", "attention"):
-            whole_number("model", name, getattr(self, name), minimum=1)
-        whole_number("model", "predictive", self.predictive)
-        whole_number("model", "readout", self.readout)
-        if self.tie != "none" and self.readout not in (0, self.embedding):
-            raise ValueError(
-                f"model.readout: expected {self.embedding}, as the embedding, which is the output layer too "
-                f'(or tie = "none"), got {self.readout}'
-            )
-        fraction("model.dropout", self.dropout)
-        choices("model", self)
-        heads = heads_of(parse(self.pattern))
-        if heads is not None:
-            raise ValueError(f"model.pattern: expected one pattern, as there is one head, got {heads}")
+from regard.models.tying import tie
 
 
 class Recurrent(nn.Module):
@@ -96,15 +45,8 @@ class Recurrent(nn.Module):
         super().__init__()
         self.options = options
         states = options.encoder * (2 if options.bidirectional else 1)
-        self.encoder = RecurrentEncoder(
-            options.cell,
-            source_vocabulary,
-            options.embedding,
-            options.encoder,
-            options.encoder_layers,
-            options.bidirectional,
-            options.dropout,
-        )
+        sizes = (source_vocabulary, options.embedding, options.encoder, options.encoder_layers)
+        self.encoder = RecurrentEncoder(options.cell, *sizes, options.bidirectional, options.dropout)
         self.embedding = Embedding(target_vocabulary, options.embedding, padding_idx=0)
         size = options.readout or (options.embedding if options.tie != "none" else options.decoder)
         feed_size = 0 if not options.input_feeding else states if options.order == "bahdanau" else size
@@ -134,11 +76,12 @@ class Recurrent(nn.Module):
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states, lengths=lengths)
         hidden = self._initial_hidden(states, last)
-        if sampling == 0 and self._runs_as_one(states):
-            return self._fused_loop(memory, hidden[0][0], target, weights)
-        if self.options.input_feeding or sampling > 0:
-            return self._step_by_step(memory, hidden, target, sampling, weights)
-        return self._all_at_once(memory, hidden, target, weights)
+        path = decoder_path(self.options, states, sampling)
+        if path is DecoderPath.LOOP:
+            return self._loop(memory, hidden[0][0], target, weights)
+        if path is DecoderPath.ALL_AT_ONCE:
+            return self._all_at_once(memory, hidden, target, weights)
+        return self._step_by_step(memory, hidden, target, sampling, weights)
 
     @property
     def source_embedding(self) -> nn.Module:
@@ -153,7 +96,7 @@ class Recurrent(nn.Module):
     def can_capture(self, device: torch.device) -> bool:
         """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? That holds where one
         function runs all steps."""
-        return self._has_fused_loop and self.encoder.can_capture(device)
+        return why_no_loop(self.options) is None and self.encoder.can_capture(device)
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Return the weights of attentions other than that to the source: there are none."""
@@ -185,42 +128,22 @@ class Recurrent(nn.Module):
         output = torch.tanh(self.combine(torch.cat([states, attended.context.to(states.dtype)], -1)))
         return Decoded(self.dropout(output), attended.weights, attended.log_probability)
 
-    @property
-    def _has_fused_loop(self) -> bool:
-        """Is this the kind of decoder that decoder_loop.py implements?"""
-        options = self.options
-        kind = (options.cell, options.order, options.score, options.normalizer, options.pattern)
-        plain = options.decoder_layers == 1 and options.input_feeding and not options.predictive
-        return plain and kind == ("gru", "luong", "additive", "softmax", "full")
-
-    def _runs_as_one(self, states: Tensor) -> bool:
-        return self._has_fused_loop and states.dtype is torch.float32 and why_no_triton(states.device) is None
-
-    def _fused_loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
-        """Decode by one function for all steps (decoder_loop.py), on a GPU."""
+    def _loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
+        """Decode by one function for all steps, on a GPU."""
         score = self.attend.score
         assert isinstance(score, Additive) and self.query is not None
         weight, bias = weights_of(self.recurrence, "ih", 0)
         word_weight, feed_weight = weight.split([self.options.embedding, self.combine.out_features], 1)
         state_weight, state_bias = weights_of(self.recurrence, "hh", 0)
-        gates = at_least_float32(
-            linear(self.dropout(self.embedding(target)).transpose(0, 1), word_weight, bias)
-        )  # [T, B, 3H]
+        embedded = self.dropout(self.embedding(target)).transpose(0, 1)
+        gates = at_least_float32(linear(embedded, word_weight, bias))  # [T, B, 3H]
         lengths = memory.lengths
         if lengths is None:
             lengths = torch.full((len(target),), memory.keys, device=target.device)
-        shared = (
-            feed_weight,
-            state_weight,
-            state_bias,
-            self.query.weight,
-            score.vector,
-            self.combine.weight,
-            self.combine.bias,
-        )
-        outputs, attention = decode(
-            gates, hidden, at_least_float32(memory.key), at_least_float32(memory.value), lengths, LoopWeights(*shared)
-        )
+        attention_weights = (self.query.weight, score.vector)
+        shared = LoopWeights(feed_weight, state_weight, state_bias, *attention_weights, *self.combine.parameters())
+        key, value = at_least_float32(memory.key), at_least_float32(memory.value)
+        outputs, attention = decode(gates, hidden, key, value, lengths, shared)
         return Decoded(self.dropout(outputs.transpose(0, 1)), attention.transpose(0, 1) if weights else None)
 
     def _step_by_step(
@@ -234,7 +157,9 @@ class Recurrent(nn.Module):
         outputs, attended = [], []
         for t, step_gates in enumerate(gates):
             if sampling > 0 and t > 0:
-                tokens = self._mix_in_predictions(target[:, t], output, sampling)
+                with torch.no_grad():
+                    predicted = self.logits(output).argmax(-1)
+                tokens = mix_in(predicted, target[:, t], sampling)
                 step_gates = steps.gates(self.dropout(self.embedding(tokens)))
             hidden, joined, result = steps(step_gates, hidden, output, memory, t, weights)
             output = steps.output(joined) if output_each_step else joined
@@ -243,20 +168,13 @@ class Recurrent(nn.Module):
         output = torch.stack(outputs, 1)  # [B, T, O]
         if not output_each_step:
             output = torch.tanh(self.combine(output))
+        all_weights = [each.weights for each in attended if each.weights is not None]
+        log_probabilities = [each.log_probability for each in attended if each.log_probability is not None]
         return Decoded(
             self.dropout(output),
-            torch.cat([x.weights for x in attended if x.weights is not None], -2) if weights else None,
-            torch.cat([x.log_probability for x in attended if x.log_probability is not None], -1)
-            if attended[0].log_probability is not None
-            else None,
+            torch.cat(all_weights, -2) if weights else None,
+            torch.cat(log_probabilities, -1) if log_probabilities else None,
         )
-
-    def _mix_in_predictions(self, target: Tensor, output: Tensor, sampling: float) -> Tensor:
-        """Return target tokens [B] with a fraction of them predicted by the decoder; padding stays."""
-        with torch.no_grad():
-            predicted = self.logits(output).argmax(-1)
-        replaced = torch.rand(target.shape, device=target.device) < sampling
-        return torch.where(replaced & (target != 0), predicted, target)
 
     # Search
 

@@ -15,39 +15,22 @@ from torch import Tensor, nn
 
 from regard.core.memory import Memory
 from regard.core.result import Result
+from regard.models.dropout import Dropout
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.every_step import EveryStep
-
-
-class DecoderOptions(Protocol):
-    """The options of a recurrent model that its steps depend on."""
-
-    @property
-    def order(self) -> str: ...
-    @property
-    def embedding(self) -> int: ...
-    @property
-    def input_feeding(self) -> bool: ...
-    @property
-    def decoder_layers(self) -> int: ...
+from regard.models.recurrent.options import RecurrentOptions
 
 
 class DecoderLayers(Protocol):
     """The layers of a recurrent model that its steps use."""
 
-    @property
-    def options(self) -> DecoderOptions: ...
-    @property
-    def recurrence(self) -> nn.Module: ...
-    @property
-    def query(self) -> nn.Linear | None: ...
-    @property
-    def combine(self) -> nn.Linear: ...
-    @property
-    def output(self) -> nn.Linear: ...
-    @property
-    def dropout(self) -> nn.Module: ...
+    options: RecurrentOptions
+    recurrence: nn.GRU | nn.LSTM
+    query: nn.Linear | None
+    combine: nn.Linear
+    output: nn.Linear
+    dropout: Dropout
 
 
 @dataclass(frozen=True)
@@ -117,7 +100,8 @@ class RecurrentSteps:
         options, recurrence = model.options, model.recurrence
         self._bahdanau = options.order == "bahdanau"
         weight, bias = weights_of(recurrence, "ih", 0)
-        self._embedding = EveryStep(weight[:, : options.embedding], bias)
+        self.gates = EveryStep(weight[:, : options.embedding], bias)
+        """maps embeddings [..., D] to their products [..., 3H or 4H] for the first layer's gates; also all at once"""
         feed_weight = weight[:, options.embedding :]
         self._feed = EveryStep(feed_weight) if options.input_feeding else None
         layers = range(options.decoder_layers)
@@ -128,20 +112,13 @@ class RecurrentSteps:
         self._vocabulary = model.output
         self._dropout = model.dropout
 
-    def gates(self, embedded: Tensor) -> Tensor:
-        """Return the products [..., 3H or 4H] of embeddings [..., D] for the first layer's gates; all steps at once."""
-        return self._embedding(embedded)
-
     def output(self, joined: Tensor) -> Tensor:
         """Return o = tanh(W [s; c])."""
         return torch.tanh(self._output(joined))
 
-    def logits(self, output: Tensor) -> Tensor:
-        """Return E o + b, for search; in training the model computes it for all steps at once."""
-        return self._logits(output)
-
     @cached_property
-    def _logits(self) -> EveryStep:
+    def logits(self) -> EveryStep:
+        """E o + b, for search; in training the model computes it for all steps at once."""
         return EveryStep(self._vocabulary.weight, self._vocabulary.bias)
 
     def _read(self, state: Tensor, memory: Memory, position: int, weights: bool) -> Result:

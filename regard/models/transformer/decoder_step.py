@@ -36,7 +36,8 @@ class BlockSteps:
 
     def __init__(self, block: DecoderBlock) -> None:
         self._block = block
-        self._self_products, self._cross_products = Products.growing(block.attend), Products.reading(block.cross)
+        self._self_products = Products.for_self_attention(block.attend)
+        self._cross_products = Products.for_cross_attention(block.cross)
         self._feed_forward: Callable[[Tensor], Tensor] = block.feed_forward.packed()
 
     def __call__(
@@ -69,9 +70,7 @@ class BlockSteps:
 
     def _read(self, source: MultiHeadMemory, query: Tensor, position: int) -> tuple[Tensor, Tensor]:
         """Let queries [B, k, D] attend to the source; return context [B, k, D] and weights [B, k, H, S]."""
-        if (
-            source.owner.attention.pattern == Full()
-        ):  # independent of the position, so the k hypotheses can be k queries of one read
+        if source.owner.attention.pattern == Full():  # of any position, so the hypotheses can be queries of one read
             result = source.read(query, weights=True, products=self._cross_products)
             assert result.weights is not None
             return result.context, result.weights.transpose(1, 2)

@@ -42,6 +42,11 @@ class AttentionOptions:
         choices("attention", self)
         parse(self.pattern)
 
+    @property
+    def is_standard(self) -> bool:
+        """Is it the softmax of scaled dot products over all keys, which never synchronizes with the host?"""
+        return (self.score, self.pattern, self.normalizer) == ("scaled_dot", "full", "softmax")
+
 
 @dataclass(frozen=True)
 class Shape:

@@ -19,12 +19,12 @@ from torch import Tensor, nn
 from regard.core.checks import choices, whole_number
 from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.core.multihead import MultiHeadMemory
-from regard.models.decoded import Decoded
+from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
 from regard.models.transformer.decoder_step import TransformerSteps
 from regard.models.transformer.layers import AttentionOptions, DecoderBlock, EncoderBlock, Shape
-from regard.models.transformer.positions import Kind, Positions, alibi
+from regard.models.transformer.positions import Kind, Positions
 from regard.models.transformer.state import TransformerState
 from regard.models.tying import Tie, tie
 
@@ -111,7 +111,7 @@ class TransformerEncoder(TokenEmbedding):
         self, source: Tensor, lengths: Tensor | None, weights_out: list[Tensor] | None = None
     ) -> Tensor:
         states = super().forward(source)
-        bias = _alibi_bias(self.positions, self.heads, states.shape[1], states.device)
+        bias = self.positions.bias(self.heads, states.shape[1], states.shape[1], states.device)
         for block in self.blocks:
             states = block(states, lengths, bias, weights_out)
         normalized: Tensor = self.norm(states)
@@ -186,12 +186,9 @@ class Transformer(nn.Module):
         that the graph reads is evicted. The block lists of long texts are computed with the first batch of a shape,
         which is not captured (runtime/device_cache.py)."""
         options = self.options
-        attentions = (options.encoder, options.decoder, options.cross)
-        standard = all(
-            (each.score, each.pattern, each.normalizer) == ("scaled_dot", "full", "softmax") for each in attentions
-        )
-        supported = why_no_triton(device) is None and standard
-        return supported and options.positions != "alibi" and not options.attention_dropout
+        standard = all(each.is_standard for each in (options.encoder, options.decoder, options.cross))
+        plain = standard and options.positions != "alibi" and not options.attention_dropout
+        return plain and why_no_triton(device) is None
 
     def logits(self, output: Tensor) -> Tensor:
         """Return the logits [..., V] of outputs o [..., D]."""
@@ -225,7 +222,7 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Return the outputs o [B, T, D] of target tokens [B, T] under teacher forcing."""
         states = self.embedded(target)
-        bias = _alibi_bias(self.embedded.positions, self.options.heads, states.shape[1], states.device)
+        bias = self.embedded.positions.bias(self.options.heads, states.shape[1], states.shape[1], states.device)
         for block, source in zip(self._layers, memory, strict=True):
             states = block(states, source, bias, self_weights_out, cross_weights_out)
         output: Tensor = self.norm(states)
@@ -235,9 +232,7 @@ class Transformer(nn.Module):
         """Return target [B, T] with a fraction of its tokens predicted by the model; start and padding stay."""
         with torch.no_grad():
             predicted = self.logits(self._decode(memory, target)).argmax(-1)[:, :-1]
-        replaced = torch.rand(predicted.shape, device=predicted.device) < sampling
-        mixed = torch.where(replaced & (target[:, 1:] != 0), predicted, target[:, 1:])
-        return torch.cat([target[:, :1], mixed], 1)
+        return torch.cat([target[:, :1], mix_in(predicted, target[:, 1:], sampling)], 1)
 
     # Search
 
@@ -258,20 +253,10 @@ class Transformer(nn.Module):
         caches, cross_weights = [], []
         with torch.autocast(tokens.device.type, enabled=False):  # weights and caches were cast when they were packed
             states = self.embedded(tokens.reshape(rows, 1), state.next_position)  # [B · k, 1, D]
-            bias = _alibi_bias(self.embedded.positions, self.options.heads, position + 1, states.device, queries=1)
+            bias = self.embedded.positions.bias(self.options.heads, 1, position + 1, states.device)
             for block, cache, source in zip(state.steps.blocks, state.caches, state.memory, strict=True):
                 states, new_cache, weights = block(states, cache, source, tokens.shape[1], position, bias)
                 caches.append(new_cache)
                 cross_weights.append(weights)
             logits = state.steps.output(self.norm(states).view(*tokens.shape, -1))
         return logits, torch.stack(cross_weights, 2), replace(state, caches=tuple(caches), position=position + 1)
-
-
-def _alibi_bias(
-    positions: Positions, heads: int, keys: int, device: torch.device, queries: int | None = None
-) -> Tensor | None:
-    """Return the ALiBi bias [H, T, S] of the last `queries` (None: as many as keys); None for other positions."""
-    if positions.kind != "alibi":
-        return None
-    count = keys if queries is None else queries
-    return alibi(heads, count, keys, keys - count, device)

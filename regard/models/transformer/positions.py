@@ -48,6 +48,10 @@ class Positions(nn.Module):
             return embedded + sinusoids(position + count, width, embedded.device)[position:]
         return embedded
 
+    def bias(self, heads: int, queries: int, keys: int, device: torch.device) -> Tensor | None:
+        """Return the ALiBi bias [heads, T, S] of the last `queries`; None for other position encodings."""
+        return alibi(heads, queries, keys, keys - queries, device) if self.kind == "alibi" else None
+
 
 def sinusoids(count: int, width: int, device: torch.device) -> Tensor:
     """Return the sinusoids of the first `count` positions: [count, width]."""

@@ -61,8 +61,8 @@ class TransformerState:
         """Return a copy in static buffers with room for so many further steps; None if that is impossible."""
         caches = self._growing_caches
         fixed_shapes = all(map(can_be_static, caches)) and all(each.memory.ignores_position for each in self.memory)
-        unplanned = self.hypotheses <= MAX_QUERIES  # more hypotheses are read by a plan, which may wait for the device
-        if not (fixed_shapes and unplanned) or self.steps.biased or self.position + steps > SINUSOID_POSITIONS:
+        few = self.hypotheses <= MAX_QUERIES  # more are read by other kernels, which may synchronize
+        if not (fixed_shapes and few) or self.steps.biased or self.position + steps > SINUSOID_POSITIONS:
             return None
         count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
         static = tuple(StaticKVCache.of(each, count, self.position + steps) for each in caches)

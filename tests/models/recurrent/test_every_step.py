@@ -1,5 +1,8 @@
 """A linear map of every step against torch's own, forward and backward."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
@@ -105,3 +108,50 @@ def test_autocast_computes_in_bfloat16_and_keeps_float32_gradients() -> None:
     assert all(gradient.dtype == torch.float32 for gradient in mine)
     for one, other in zip(mine, theirs, strict=True):
         assert (one - other).norm() < 0.02 * other.norm()
+
+
+def test_backward_twice_gives_the_same_gradients() -> None:
+    weight, x = states(5, 5), states(4, 5)
+    step = EveryStep(weight)
+    loss = step(torch.tanh(step(x))).square().sum()
+    once, twice = (torch.autograd.grad(loss, [weight, x], retain_graph=True) for _ in range(2))
+    torch.testing.assert_close(once, twice, rtol=0, atol=0)
+
+
+def test_parts_of_one_pass_need_not_keep_the_graph_for_each_other() -> None:
+    weight, x = states(3, 5), states(4, 5)
+    step = EveryStep(weight)
+    step(torch.tanh(x)).square().sum().backward()
+    step(torch.tanh(2 * x)).sum().backward()
+    loss = linear(torch.tanh(x), weight).square().sum() + linear(torch.tanh(2 * x), weight).sum()
+    torch.testing.assert_close(weight.grad, torch.autograd.grad(loss, weight)[0])
+
+
+def test_gradients_of_gradients() -> None:
+    weight, bias, x = states(4, 4), states(4), states(3, 4)
+
+    def penalty(step: EveryStep | None) -> Tensor:
+        y = x
+        for _ in range(3):
+            y = torch.tanh(linear(y, weight, bias) if step is None else step(y))
+        return sum(g.square().sum() for g in torch.autograd.grad(y.sum(), [weight, bias, x], create_graph=True))  # type: ignore[return-value]
+
+    mine, theirs = (torch.autograd.grad(penalty(step), [weight, bias, x]) for step in (EveryStep(weight, bias), None))
+    torch.testing.assert_close(mine, theirs)
+
+
+def test_nothing_is_left_to_the_garbage_collector() -> None:
+    """The records of a pass end with its graph, not with the next collection of reference cycles."""
+    weight, x = states(3, 5), states(4, 5)
+    inputs = torch.tanh(x)
+    alive = weakref.ref(inputs)
+    gc.disable()
+    try:
+        step = EveryStep(weight)
+        loss = step(inputs).square().sum()
+        torch.autograd.grad(loss, x, retain_graph=True)
+        loss.backward()
+        del step, loss, inputs
+        assert alive() is None
+    finally:
+        gc.enable()

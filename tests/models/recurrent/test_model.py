@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from regard.models.recurrent import model as recurrent
+from regard.models.recurrent import decoder_path
 from regard.models.recurrent.model import Recurrent, RecurrentOptions
 from tests.models.plain import VOCABULARY, Data, data, options, spread, translated
 
@@ -266,7 +266,7 @@ def test_all_steps_as_one_function_are_the_steps(monkeypatch: pytest.MonkeyPatch
     target = torch.tensor([[1, 4, 5], [1, 7, 8]])
     results = []
     for reason in ("not on a GPU", None):
-        monkeypatch.setattr(recurrent, "why_no_triton", lambda _, reason=reason: reason)
+        monkeypatch.setattr(decoder_path, "why_no_triton", lambda _, reason=reason: reason)
         with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
             found = model(source, lengths, target, weights=True)
             loss = (model.logits(found.output).float() ** 2).mean()
@@ -274,3 +274,15 @@ def test_all_steps_as_one_function_are_the_steps(monkeypatch: pytest.MonkeyPatch
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         results.append([x.float() for x in (found.output, found.weights, *gradients)])
     torch.testing.assert_close(*results, atol=near, rtol=near)
+
+
+def test_the_path_of_the_decoder_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoder_path, "why_no_triton", lambda _: None)
+    states, path = torch.zeros(1, 1, 4), decoder_path.decoder_path
+    assert path(RecurrentOptions(), states, 0.0) is decoder_path.DecoderPath.LOOP
+    assert path(RecurrentOptions(), states.double(), 0.0) is decoder_path.DecoderPath.STEP_BY_STEP
+    assert path(RecurrentOptions(), states, 0.1) is decoder_path.DecoderPath.STEP_BY_STEP
+    assert path(RecurrentOptions(cell="lstm"), states, 0.0) is decoder_path.DecoderPath.STEP_BY_STEP
+    assert path(RecurrentOptions(input_feeding=False), states, 0.0) is decoder_path.DecoderPath.ALL_AT_ONCE
+    assert decoder_path.why_no_loop(RecurrentOptions()) is None
+    assert decoder_path.why_no_loop(RecurrentOptions(cell="lstm")) == "it needs cell = 'gru', got 'lstm'"

@@ -9,21 +9,22 @@ The exponentials of the keys are computed once, so that no pair needs a tanh. Wi
     ∂L/∂w_s = cᵀ value_s,      ∂L/∂value_s = Σ_t w_ts c_t,      ∂L/∂q = 4 v ⊙ Σ_s g_s u_s
     ∂L/∂k_s = 4 v ⊙ Σ_t g_ts u_ts,      ∂L/∂v = Σ_ts g_ts (1 − 2 r_ts)
 
-Sums over the reads t accumulate during the backward pass; keys, values and v get their gradients once, after the last
-read.
+Reads record their terms of the sums over t; keys, values and v get their gradients once, after the last read
+(runtime/shared_gradients.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from itertools import count
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import gradients
 from regard.core.scores import AdditiveTerms
+from regard.runtime.shared_gradients import StepRecords, anchor_of
 
 MASKED_ENERGY = -1e30
 """the energy of padding; finite, so that a row of nothing but padding has finite gradients"""
@@ -31,22 +32,23 @@ EXP_RANGE = 20.0
 """the largest |q| and |k| for which e^{2q} e^{2k} stays within float32"""
 
 
-@dataclass
-class _Sums:
-    """Gradients that the reads of one backward pass have accumulated so far."""
+class _Terms(NamedTuple):
+    """The terms of a read in the gradients of keys, v and values."""
 
-    backward_pass: int
-    """autograd's id of the pass; a pass that computes only the queries' gradients leaves its sums unused"""
-    key: Tensor
-    """Σ_t g_ts u_ts [..., S, H]"""
+    energies: Tensor
+    """g [..., 1, S]"""
+    slopes: Tensor
+    """u [..., S, H]"""
     vector: Tensor
-    """Σ_ts g_ts (1 − 2 r_ts) [H]"""
-    weights: list[Tensor] = field(default_factory=list)
-    """w of each read, [..., 1, S]"""
-    contexts: list[Tensor] = field(default_factory=list)
-    """c of each read, [..., 1, Dv]"""
-    differentiable: list[list[Tensor | None]] = field(default_factory=list)
-    """[gradients of key, v and value] of each read whose gradients are differentiated themselves"""
+    """Σ_s g_s (1 − 2 r_s) [H]"""
+    weights: Tensor
+    """w [..., 1, S]"""
+    context: Tensor | None
+    """c [..., 1, Dv]"""
+
+
+_Records = StepRecords[_Terms | list[Tensor | None]]
+"""of each read its terms, or, where the gradients are differentiated themselves, its gradients of keys, v and values"""
 
 
 class AdditiveReads:
@@ -59,7 +61,6 @@ class AdditiveReads:
         self.inputs = key, vector, value
         self.key, self.vector, self.value = key.detach(), vector.detach(), value.detach()
         self.padding = padding
-        self.sums: _Sums | None = None
 
     def supports(self, query: Tensor) -> bool:
         """Return whether `read` supports the query: one query per row, with the leading dims of the keys."""
@@ -67,7 +68,11 @@ class AdditiveReads:
 
     def read(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """Attend with query [..., 1, H]; return (context [..., 1, Dv], weights [..., 1, S])."""
-        return cast(tuple[Tensor, Tensor], _Read.apply(query, self._anchor, self))  # type: ignore[no-untyped-call]
+        anchor, records, numbers = self._shared
+        return cast(
+            tuple[Tensor, Tensor],
+            _Read.apply(query, anchor, records, next(numbers), self),  # type: ignore[no-untyped-call]
+        )
 
     def read_plainly(self, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Compute what `read` does with plain operations, which autograd can differentiate twice."""
@@ -105,37 +110,35 @@ class AdditiveReads:
         return (2 * self.key).exp() if self.key.numel() and bool(self.key.abs().max() <= EXP_RANGE) else None
 
     @cached_property
-    def _anchor(self) -> Tensor:
-        """A scalar that all reads depend on, so that its backward runs after all of theirs; its gradient is None."""
-        return cast(Tensor, _ReadsAnchor.apply(*self.inputs, self))  # type: ignore[no-untyped-call]
+    def _shared(self) -> tuple[Tensor, _Records, count[int]]:
+        """The anchor that all reads depend on, their records, and the numbers of the next reads."""
+        records = _Records()
+        return anchor_of(records, partial(_shared_gradients, vector=self.vector), *self.inputs), records, count()
 
 
-class _ReadsAnchor(torch.autograd.Function):
-    """The gradients of keys, values and v, from the sums over all reads."""
-
-    @staticmethod
-    def forward(ctx: Any, key: Tensor, vector: Tensor, value: Tensor, reads: AdditiveReads) -> Tensor:
-        ctx.reads = reads
-        return key.new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:  # type: ignore[override]
-        reads, sums = ctx.reads, ctx.reads.sums
-        reads.sums = None
-        if sums.differentiable:
-            key, vector, value = (_sum_present(grads) for grads in zip(*sums.differentiable, strict=True))
-            return key, vector, value, None
-        value_grad = None
-        if sums.contexts:
-            value_grad = torch.cat(sums.weights, -2).mT @ torch.cat(sums.contexts, -2)  # [..., S, T] [..., T, Dv]
-        return sums.key.mul_(4 * reads.vector), sums.vector, value_grad, None
+def _shared_gradients(records: list[_Terms | list[Tensor | None]], vector: Tensor) -> tuple[Tensor | None, ...]:
+    """Return the gradients of keys, v and values, summed over the reads."""
+    if not isinstance(records[0], _Terms):
+        return tuple(_sum_present(grads) for grads in zip(*records, strict=True))
+    terms = cast(list[_Terms], records)
+    key = torch.zeros_like(terms[0].slopes)
+    for term in terms:
+        key.addcmul_(term.energies.mT, term.slopes)
+    pairs = [(term.weights, term.context) for term in terms if term.context is not None]
+    value = None
+    if pairs:
+        weights, contexts = zip(*pairs, strict=True)
+        value = torch.cat(weights, -2).mT @ torch.cat(contexts, -2)  # [..., S, T] [..., T, Dv]
+    return key.mul_(4 * vector), torch.stack([term.vector for term in terms]).sum(0), value
 
 
 class _Read(torch.autograd.Function):
-    """One read: the gradient of its query; those of keys, values and v are added to the sums."""
+    """One read: the gradient of its query; its terms of those of keys, v and values are recorded."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, anchor: Tensor, reads: AdditiveReads) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, query: Tensor, anchor: Tensor, records: _Records, number: int, reads: AdditiveReads
+    ) -> tuple[Tensor, Tensor]:
         reciprocals = reads.reciprocals(query)[..., 0, :, :]  # r [..., S, H]
         energies = reads.energies_from(reciprocals)[..., None, :]  # [..., 1, S]
         if reads.padding is not None:
@@ -143,7 +146,7 @@ class _Read(torch.autograd.Function):
         weights = torch.softmax(energies, -1)
         if reads.padding is not None:
             weights.masked_fill_(reads.padding, 0)
-        ctx.reads = reads
+        ctx.reads, ctx.records, ctx.number = reads, records, number
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, reciprocals, weights)
         return weights @ reads.value, weights
@@ -151,37 +154,25 @@ class _Read(torch.autograd.Function):
     @staticmethod
     def backward(  # type: ignore[override]
         ctx: Any, context_grad: Tensor | None, weights_grad: Tensor | None
-    ) -> tuple[Tensor | None, None, None]:
+    ) -> tuple[Tensor | None, ...]:
         query, reciprocals, weights = ctx.saved_tensors
         reads = ctx.reads
-        sums = _sums(reads)
         if torch.is_grad_enabled():  # the gradients are differentiated themselves
             query_grad, *others = gradients(reads.read_plainly, (query, *reads.inputs), (context_grad, weights_grad))
-            sums.differentiable.append(others)
-            return query_grad, None, None
+            return query_grad, ctx.records.add(ctx.number, others), None, None, None
         if context_grad is not None:
-            sums.weights.append(weights)
-            sums.contexts.append(context_grad)
             from_context = context_grad @ reads.value.mT
             weights_grad = from_context if weights_grad is None else weights_grad + from_context
         assert weights_grad is not None
         product = weights * weights_grad
         energy_grad = product - weights * product.sum(-1, keepdim=True)  # g [..., 1, S]
         slopes = torch.addcmul(reciprocals, reciprocals, reciprocals, value=-1)  # u [..., S, H]
-        sums.key.addcmul_(energy_grad.mT, slopes)
         row = energy_grad.reshape(1, -1)
-        sums.vector += row.sum() - 2 * (row @ reciprocals.reshape(-1, reciprocals.shape[-1]))[0]
-        return (energy_grad @ slopes).mul_(4 * reads.vector), None, None
+        vector = row.sum() - 2 * (row @ reciprocals.reshape(-1, reciprocals.shape[-1]))[0]
+        grad_anchor = ctx.records.add(ctx.number, _Terms(energy_grad, slopes, vector, weights, context_grad))
+        return (energy_grad @ slopes).mul_(4 * reads.vector), grad_anchor, None, None, None
 
 
 def _sum_present(grads: tuple[Tensor | None, ...]) -> Tensor | None:
     present = [grad for grad in grads if grad is not None]
     return torch.stack(present).sum(0) if present else None
-
-
-def _sums(reads: AdditiveReads) -> _Sums:
-    """Return the sums of the backward pass that is running, starting new ones if it has none."""
-    current = torch._C._current_graph_task_id()
-    if reads.sums is None or reads.sums.backward_pass != current:
-        reads.sums = _Sums(current, torch.zeros_like(reads.key), torch.zeros_like(reads.vector))
-    return reads.sums
