@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -42,7 +42,8 @@ class ImageTask:
     dev_images: Images
     model: ImageModel
     seed: int
-    skipped: Sequence[str] = ()
+    smallest: ClassVar[float] = 1.0
+    skipped: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def of(cls, train: Images, dev: Images, recipe: Recipe, seed: int) -> ImageTask:
@@ -75,10 +76,6 @@ class ImageTask:
     @property
     def size(self) -> int:
         return len(self.train)
-
-    @property
-    def smallest(self) -> float:
-        return 1.0
 
     def updates(self) -> int:
         return -(-len(self.train) // self._batch_size)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import overload
 
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.config.recipe import Recipe
 from regard.look.trace import Candidate, Side, Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import TranslationModel
 from regard.models.prepared import PreparedModel
-from regard.runtime.precision import Precision, autocast
 from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
+from regard.tasks.predictor import Predictor
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
 from regard.text.cutting import cut
@@ -101,31 +99,20 @@ class Search:
             raise ValueError(f"length_penalty: expected a number from 0 to 100, got {self.length_penalty!r}")
 
 
-class Translator:
+@dataclass(eq=False, repr=False)
+class Translator(Predictor[TranslationModel]):
     """A model with its vocabularies, ready to translate."""
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        vocabularies: Vocabularies,
-        recipe: Recipe,
-        card: dict[str, Any],
-        device: torch.device,
-        precision: Precision = "auto",
-    ) -> None:
-        self.model = model.to(device).eval()
-        self.vocabularies, self.recipe, self.card = vocabularies, recipe, card
-        self.limit = LengthLimit.from_card(card)
+    vocabularies: Vocabularies
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.limit = LengthLimit.from_card(self.card)
         try:
-            self._longest = int(card["longest_source"])
+            self._longest = int(self.card["longest_source"])
         except (KeyError, TypeError, ValueError):
             raise ValueError("card.json: damaged: expected `longest_source`") from None
-        self.device, self._precision = device, precision
-        self._tracer, self._wording = Tracer(vocabularies, card), wording(vocabularies.target)
-
-    def autocast(self) -> AbstractContextManager[object]:
-        """Return a context in which the model computes in the precision that was asked for."""
-        return autocast(self._precision, self.device)
+        self._tracer, self._wording = Tracer(self.vocabularies, self.card), wording(self.vocabularies.target)
 
     def source_tokens(self, text: str) -> list[int]:
         """Return the token ids of a source text, ending with the end token."""

@@ -166,7 +166,7 @@ class TranslationTask:
         count = min(MAX_REHEARSED, max(MIN_REHEARSED, len(rows) // 8))
         middle = rows[max(0, len(rows) - count) // 2 :][:count]
         sample, sample_references = [sources[row] for row in middle], [references[row] for row in middle]
-        translator = Translator(self.model, self.vocabularies, self.recipe, self.facts, device, precision)
+        translator = Translator(self.model, self.recipe, self.facts, device, precision, self.vocabularies)
         # An untrained model generates up to the maximum length; by the final scoring it will have learned to end.
         longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in sample_references])))
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -28,7 +29,7 @@ class Tracer:
 
     def __init__(self, vocabularies: Vocabularies, card: dict[str, Any]) -> None:
         self._vocabularies = vocabularies
-        self._model = {name: card[name] for name in TRACED_FACTS if card.get(name) is not None}
+        self._model = traced_facts(card)
         self._languages: Sequence[str | None] = card.get("languages") or (None, None)
 
     def source(self, text: str) -> Side:
@@ -102,6 +103,11 @@ class Tracer:
         return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "")
 
 
+def traced_facts(card: dict[str, Any]) -> dict[str, Any]:
+    """Return what a trace says of its model."""
+    return {name: card[name] for name in TRACED_FACTS if card.get(name) is not None}
+
+
 def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
     pieces = vocabulary.pieces(text)
     spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in pieces]
@@ -129,17 +135,9 @@ def spans(vocabulary: Vocabulary, tokens: Sequence[int], text: str) -> list[Span
     token_spans, before = [], ""
     for count in range(1, len(tokens) + 1):
         now = vocabulary.decode(tokens[:count])
-        common = len(now) if now.startswith(before) else _common_prefix(before, now)
-        start = len(before) if now.startswith(before) else common
+        start = len(os.path.commonprefix([before, now]))  # noqa: RUF071, characters are meant
         start += text[start : start + 1] == " "
         end = max(min(len(now), len(text)), min(start, len(text)))
         token_spans.append(Span(text[min(start, end) : end], min(start, end), end))
         before = now
     return token_spans
-
-
-def _common_prefix(one: str, other: str) -> int:
-    """Return the length of the common prefix of two texts."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
