@@ -12,7 +12,6 @@ from regard.commands.screen import complain
 
 if TYPE_CHECKING:
     from regard.look.trace import Trace
-    from regard.tasks.translation.predictor import Answer, Translator
 
 
 class LookOutput:
@@ -40,12 +39,6 @@ class LookOutput:
         views.check_shown(view, self._files, self._terminal)
         for file in self._files:
             views.check(file)
-
-    def take(self, answer: Answer, translator: Translator) -> None:
-        """Show the traces of the best translation of an answer."""
-        from regard.tasks.registry import TRANSLATION
-
-        self.show(answer.translations[0].traces, lambda trace: TRANSLATION.examine(translator, trace))
 
     def show(self, traces: list[Trace], examine: Callable[[Trace], Trace]) -> None:
         """Show traces in the terminal now, and in files at the end; `examine` adds evidence, if requested."""

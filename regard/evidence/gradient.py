@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from regard.evidence.agreement import evidence
 from regard.evidence.differentiating import differentiating
@@ -22,21 +21,11 @@ def gradient(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]
     batch, lengths = translator.batch([translator.source_tokens(source.text)] * count)
     decoder_input = torch.tensor([[START, *tokens[:-1]]] * count, device=batch.device)
     expected = torch.tensor([tokens] * count, device=batch.device)
-    embedded: list[Tensor] = []
-
-    def capture(_: object, __: object, output: Tensor) -> Tensor:
-        embedded.append(output.detach().requires_grad_())
-        return embedded[0]
-
-    hook = model.source_embedding.register_forward_hook(capture)
-    try:
-        with differentiating(), translator.autocast():
-            logits = model.logits(model(batch, lengths, decoder_input).output).float()  # [words, T, V]
-            log_probs = torch.log_softmax(logits, -1).gather(-1, expected[..., None])[..., 0]
-            own = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
-            (gradients,) = torch.autograd.grad((log_probs * own).sum(), embedded[0])
-    finally:
-        hook.remove()
+    with differentiating(model.source_embedding) as embedded, translator.autocast():
+        logits = model.logits(model(batch, lengths, decoder_input).output).float()  # [words, T, V]
+        log_probs = torch.log_softmax(logits, -1).gather(-1, expected[..., None])[..., 0]
+        own = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
+        (gradients,) = torch.autograd.grad((log_probs * own).sum(), embedded[0])
     by_piece = (gradients * embedded[0]).sum(-1).abs().detach().float().cpu().numpy()  # [target words, source pieces]
     values = np.zeros((count, len(source.words)), np.float32)
     np.add.at(values.T, np.array(source.groups), by_piece.T)

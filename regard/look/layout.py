@@ -107,7 +107,7 @@ def grid_picture(table: Table) -> Picture:
         for row in range(0, rows, every)
     ]
     items += heads.text_labels([left + (place + 0.5) * width for place in places], top, True)
-    items += _legend(table, left, bottom + 20)
+    items += legend(table.top, left, bottom + 20)
     total_width = max(right + (label_space if mirrored else overhang), left + 180)
     return _framed(table, items, total_width, bottom + 32)
 
@@ -124,11 +124,10 @@ def _cells(table: Table, lefts: list[float], top: float, width: float, height: f
             yield Cell(lefts[column], top + row * height, width - gap, height - gap, shade, number, tooltip)
 
 
-def _legend(table: Table, x: float, y: float) -> list[Cell | TextLabel]:
-    steps, side = 12, 10.0
-    start = x + 14
-    shades = [Cell(start + step * side, y - 5, side, 10, level(step / steps)) for step in range(steps + 1)]
-    return [TextLabel("0", x, y), *shades, TextLabel(f"{table.top:.2g}", start + (steps + 1) * side + 6, y)]
+def legend(top: float, x: float, y: float) -> list[Cell | TextLabel]:
+    """Return the shades of the weights from 0 to `top`."""
+    shades = [Cell(x + 14 + 10 * step, y - 5, 10, 10, level(step / 12)) for step in range(13)]
+    return [TextLabel("0", x, y), *shades, TextLabel(f"{top:.2g}", x + 150, y)]
 
 
 # Links

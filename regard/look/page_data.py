@@ -22,7 +22,7 @@ import numpy as np
 from regard.look.history import Moment
 from regard.look.table import BLANK, END
 from regard.look.trace import SIDES, Attended, Evidence, Matrix, Side, Trace, by_words
-from regard.look.units import by_units, units
+from regard.look.units import by_units, unit_spans, units
 
 MAX_BYTE = 255
 """the byte for a value of 1"""
@@ -73,19 +73,15 @@ def _side(side: Side) -> dict[str, Any]:
     """Return a side; its units are [text between the previous unit and this one, own text]: joined, the whole text."""
     groups = units(side)
     parts: list[list[str]] = []
-    owners: list[int] = []
     reached = 0
-    for number in range(groups[-1] + 1 if groups else 0):
-        first = groups.index(number)
-        own = side.pieces[first : first + groups.count(number)]
-        start, end = max(own[0].start, reached), max(piece.end for piece in own)
-        parts.append([side.text[reached:start], side.text[start:end]])
-        owners.append(side.groups[first])
-        reached = max(end, reached)
+    for unit in unit_spans(side):
+        start = max(unit.start, reached)
+        parts.append([side.text[reached:start], side.text[start : unit.end]])
+        reached = max(unit.end, reached)
     return {
         "units": parts,
         "words": [word.text for word in side.words],
-        "groups": owners,
+        "groups": [side.groups[groups.index(number)] for number in range(len(parts))],
         "ended": bool(side.pieces) and side.pieces[-1].start == side.pieces[-1].end == len(side.text),
         "direction": side.direction,
         "language": side.language,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -44,6 +45,16 @@ class Table:
     def shares(self) -> Matrix:
         """[rows, columns]: the weights as fractions of `top`, from 0 to 1."""
         return np.asarray(np.clip(self.weights / self.top, 0, 1), np.float32)
+
+
+class TableOptions(TypedDict, total=False):
+    """The arguments of `table`: what is shown of a trace."""
+
+    attention: str | None
+    layer: int | None
+    head: int | None
+    pieces: bool
+    evidence: str | None
 
 
 def table(

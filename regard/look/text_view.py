@@ -10,13 +10,14 @@ import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from rich.cells import cell_len
 
 from regard.look.colours import colour, level
 from regard.look.layout import MARGIN, SMALL_SIZE, TEXT_SIZE, Cell, Curve, Picture, TextLabel, text_width
-from regard.look.table import table, visible
+from regard.look.table import TableOptions, table, visible
 from regard.look.terminal import bar, paint
 from regard.look.trace import Trace
 from regard.text.boundaries import Direction
@@ -60,16 +61,10 @@ class Passage:
     footnotes: Sequence[str]
 
 
-def passage(
-    trace: Trace,
-    *,
-    attention: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    evidence: str | None = None,
-) -> Passage:
+def passage(trace: Trace, **options: Unpack[TableOptions]) -> Passage:
     """Return the source of a trace with the weights of its words; the target must be a single word."""
-    shown = table(trace, attention=attention, layer=layer, head=head, evidence=evidence)
+    options["pieces"] = False
+    shown = table(trace, **options)
     if len(shown.rows) != 1:
         raise ValueError(f"view: text is for one answer about a text, as a label; this one has {len(shown.rows)} words")
     weights = shown.weights[0]

@@ -234,21 +234,18 @@ class Trace:
 
 
 def by_words(weights: Matrix, rows: Side, columns: Side) -> Matrix:
-    """Return weights between words: [..., row pieces, column pieces] → [..., row words, column words].
+    """Return weights between words: [..., row pieces, column pieces] → [..., row words, column words]."""
+    return by_groups(weights, rows.groups, columns.groups)
 
-    The weight of a row word on a column word is summed over the column word's pieces and averaged over the row word's.
+
+def by_groups(weights: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """Return weights between groups of pieces, given the index of each piece's group.
+
+    The weight of a row group on a column group is summed over the pieces of the column group and averaged over those of
+    the row group.
     """
-    sums = _membership(columns)  # [pieces, words]
-    means = _membership(rows)
-    means = means / np.maximum(means.sum(0), 1)
-    return np.asarray(means.T @ weights @ sums, np.float32)
-
-
-def _membership(side: Side) -> Matrix:
-    """Return a matrix [pieces, words] that is 1 where a piece belongs to a word."""
-    table = np.zeros((len(side.pieces), len(side.words)), np.float32)
-    table[np.arange(len(side.pieces)), side.groups] = 1
-    return table
+    means, sums = (np.eye(max(groups, default=-1) + 1, dtype=np.float32)[list(groups)] for groups in (rows, columns))
+    return np.asarray((means / np.maximum(means.sum(0), 1)).T @ weights @ sums, np.float32)
 
 
 def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
