@@ -22,7 +22,7 @@ Pairs = Annotated[list[Path], typer.Argument(help="As for train; every line is a
 ReverseModel = Annotated[
     Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, too.")
 ]
-Least = Annotated[float | None, typer.Option(min=0, max=1, help="The smallest weight of a link; threshold: 0.3.")]
+MinWeight = Annotated[float | None, typer.Option(min=0, max=1, help="The smallest weight of a link; threshold: 0.3.")]
 Tokenize = Annotated[
     bool,
     typer.Option(
@@ -42,8 +42,8 @@ def align(
     with_: ReverseModel = None,
     symmetrize: Annotated[str | None, typer.Option(help="Of --with; see above.")] = None,
     method: Annotated[str | None, typer.Option(help="argmax, threshold or mutual; see above.")] = None,
-    least: Least = None,
-    later: Annotated[bool, typer.Option("--later", help="Read the attention one step later.")] = False,
+    min_weight: MinWeight = None,
+    next_step: Annotated[bool, typer.Option("--next-step", help="Read the attention one step later.")] = False,
     layer: Annotated[int | None, typer.Option(min=0, help="Read this layer alone; see above.")] = None,
     head: Annotated[int | None, typer.Option(min=0, help="Read this head alone.")] = None,
     tokenize: Tokenize = False,
@@ -63,18 +63,18 @@ def align(
     as given; on standard output, or with -o in a file. With --gold the scores are on standard output, links only in -o.
 
     --method: argmax, each target token with the one it looks at most (the default); threshold, every pair with a weight
-    of --least (the default of soft); mutual, pairs in which each is the other's largest.
+    of --min-weight (the default of soft); mutual, pairs in which each is the other's largest.
 
     --symmetrize: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and (the default), or soft, links
     from the geometric mean of both models' weights.
 
     Of a Transformer, that layer and head are read, now or one step later, whose links agree best with statistics of the
-    pairs; --layer, --head or --later say it instead.
+    pairs; --layer, --head or --next-step say it instead.
     """
     from regard.alignment import aligner
     from regard.alignment.aligner import AlignmentOptions
     from regard.alignment.error_rate import error_rate
-    from regard.alignment.reading import Reading
+    from regard.alignment.head_selection import HeadSelection
     from regard.tasks.registry import TRANSLATION, load_for
 
     if gold is not None and tokenize:
@@ -82,15 +82,15 @@ def align(
     if symmetrize is not None and with_ is None:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
     set_threads(threads)
-    reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
-    way = AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, least, reading)  # type: ignore[arg-type]
+    selection = HeadSelection(layer, head, next_step) if next_step or layer is not None or head is not None else None
+    options = AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, min_weight, selection)  # type: ignore[arg-type]
     rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
     gold_links = None if gold is None else _read_gold(gold, rows)
     with open_results(output) as out:
         forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
         backward = None if with_ is None else load_for(TRANSLATION, with_, device, precision)  # type: ignore[arg-type]
         aligned = []
-        for sides, links in zip(rows, aligner.align(rows, forward, backward, way, complain), strict=True):
+        for sides, links in zip(rows, aligner.align(rows, forward, backward, options, complain), strict=True):
             if gold_links is None or output is not None:
                 print(_line(sides, links, tokenize, json_), file=out)
             aligned.append(links)

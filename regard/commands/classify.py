@@ -24,7 +24,8 @@ def classify(
     input_: options.Input = None,
     output: options.Output = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", "-p", help="Of all labels, the likeliest first, as label TAB share …")
+        bool,
+        typer.Option("--probabilities", "-p", help="Of all labels, the likeliest first, as label TAB probability …"),
     ] = False,
     calibrated: Annotated[
         bool, typer.Option("--calibrated", help="Probabilities as the dev part of training corrects them.")

@@ -19,7 +19,7 @@ HISTORY_PAGE = Path("history.html")
 """where `--history` writes without -o"""
 TracesOrModel = Annotated[
     Path,
-    typer.Argument(metavar="kept", help="A file of traces (.json), or with --history the folder of a model."),
+    typer.Argument(metavar="path", help="A file of traces (.json), or with --history the folder of a model."),
 ]
 Output = Annotated[
     Path | None,

@@ -59,11 +59,11 @@ def train(
     threads: Threads = None,
     device: Device = None,
     precision: Precision = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
 
-    Ctrl-C keeps what was learned; go on with --resume. Everything that is told also stands in MODEL/log.jsonl.
+    Ctrl-C keeps what was learned; go on with --resume. All messages are also written to MODEL/log.jsonl.
     """
     from regard.tasks.train import train as run
 

@@ -10,10 +10,10 @@ SMALL_CORPUS, LARGE_CORPUS = 5_000, 20_000
 """training pairs"""
 
 
-def better(pairs: int, on_a_gpu: bool) -> str:
+def best_model_kind(pairs: int, on_gpu: bool) -> str:
     """Return which of rnn and transformer scored higher with so many pairs (docs/results.md): after the same minutes on
     a CPU, or after a whole training on a GPU."""
-    return "transformer" if on_a_gpu and pairs >= LARGE_CORPUS else "rnn"
+    return "transformer" if on_gpu and pairs >= LARGE_CORPUS else "rnn"
 
 
 def vocabulary_size(pairs: int, joint: bool) -> int:

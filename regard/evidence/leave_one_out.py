@@ -20,8 +20,8 @@ def leave_one_out(translator: ExaminedTranslator, trace: Trace, tokens: Sequence
     texts = [source.text, *(tidy(source.text[: word.start] + " " + source.text[word.end :]) for word in words)]
     batch, lengths = translator.batch([translator.source_tokens(text) for text in texts])
     with translator.autocast():
-        forced = force_decode(translator.model, batch, lengths, [tokens] * len(texts))
-    log_probs = np.stack([each.log_probabilities for each in forced])  # [1 + source words, target pieces]
+        decoded = force_decode(translator.model, batch, lengths, [tokens] * len(texts))
+    log_probs = np.stack([each.log_probabilities for each in decoded])  # [1 + source words, target pieces]
     values = np.zeros((len(target.words), len(source.words)), np.float32)
     np.add.at(values[:, : len(words)], np.array(target.groups), (log_probs[:1] - log_probs[1:]).T)
     return evidence("leave one out", values, trace)

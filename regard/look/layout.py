@@ -74,7 +74,7 @@ class Picture(NamedTuple):
     width: float
     height: float
     items: Sequence[Cell | TextLabel | Curve]
-    spoken: str
+    description: str
     """the description for screen readers"""
 
 
@@ -140,7 +140,7 @@ def links_picture(table: Table, floor: float = 0.05) -> Picture:
     left out.
     """
     if not 0 <= floor <= 1:
-        raise ValueError(f"floor: expected a share from 0 to 1, got {floor}")
+        raise ValueError(f"floor: expected a fraction from 0 to 1, got {floor}")
     upper, lower = _line(table.columns, table.column_direction), _line(table.rows, table.row_direction)
     span = max(upper.length, lower.length)
     overhangs = {
@@ -303,5 +303,5 @@ def _framed(table: Table, items: list[Cell | TextLabel | Curve], width: float, b
     for label in framing:
         width = max(width, 2 * MARGIN + text_width(label.text, label.size, math.inf))
     rows, columns = (" ".join(labels[:LARGE_TABLE]) for labels in (table.rows, table.columns))
-    spoken = f"{title or 'attention'}, of: {rows}; to: {columns}"
-    return Picture(width, bottom + 18 * len(table.footnotes) + MARGIN / 2, [*items, *framing], spoken)
+    description = f"{title or 'attention'}, of: {rows}; to: {columns}"
+    return Picture(width, bottom + 18 * len(table.footnotes) + MARGIN / 2, [*items, *framing], description)

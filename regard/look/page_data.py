@@ -21,7 +21,7 @@ import numpy as np
 
 from regard.look.history import Moment
 from regard.look.table import BLANK, END
-from regard.look.trace import SIDES, Attended, Evidence, Matrix, Side, Trace, by_words
+from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
 
 MAX_BYTE = 255
@@ -60,7 +60,7 @@ def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
     return {
         "source": _side(trace.source),
         "target": _side(trace.target),
-        "attentions": [_attended(trace, each) for each in trace.attentions],
+        "attentions": [_attention(trace, each) for each in trace.attentions],
         "steps": _steps(trace),
         "candidates": [[each.text, _number(each.score), _number(each.log_probability)] for each in trace.candidates],
         "evidence": [_evidence(each) for each in trace.evidence],
@@ -88,7 +88,7 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
+def _attention(trace: Trace, given: AttentionWeights) -> dict[str, Any]:
     rows, columns = trace.sides(given.name)
     finer = by_units(given.weights, rows, columns)
     coarser = by_words(given.weights, rows, columns)

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from regard.look.trace import SIDES, Attended, Evidence, Matrix, Span, Trace, by_words
+from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Span, Trace, by_words
 from regard.look.units import by_units, unit_spans
 from regard.text.boundaries import Direction
 
@@ -42,7 +42,7 @@ class Table:
             raise ValueError(f"top: expected a number above 0, got {self.top}")
 
     @property
-    def shares(self) -> Matrix:
+    def fractions(self) -> Matrix:
         """[rows, columns]: the weights as fractions of `top`, from 0 to 1."""
         return np.asarray(np.clip(self.weights / self.top, 0, 1), np.float32)
 
@@ -68,15 +68,15 @@ def table(
 ) -> Table:
     """Return the table of one attention of a trace, by words or by pieces; without a layer or head, the mean over them.
 
-    Without a name of an attention it is `trace.usual`, from target to source where there is one. `evidence` names the
-    evidence to show instead of the weights; it is by words, and of no single layer or head.
+    Without a name of an attention it is `trace.default_attention`. `evidence` names the evidence to show instead of the
+    weights; it is by words, and of no single layer or head.
     """
-    attention = attention or trace.usual
+    attention = attention or trace.default_attention
     if evidence is not None:
         return _of_evidence(trace, attention, layer, head, pieces, evidence)
-    attended = _attended(trace, attention)
-    layers, heads = attended.weights.shape[:2]
-    chosen = attended.weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
+    found = _attention(trace, attention)
+    layers, heads = found.weights.shape[:2]
+    chosen = found.weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
     weights = np.asarray(chosen.mean((0, 1)), np.float32)
     queries, keys = trace.sides(attention)
     title = [f"{attention} attention", _title_part("layer", layer, layers), _title_part("head", head, heads)]
@@ -148,7 +148,7 @@ def _visible(character: str) -> str:
     return "\ufffd" if forbidden else character
 
 
-def _attended(trace: Trace, name: str) -> Attended:
+def _attention(trace: Trace, name: str) -> AttentionWeights:
     """Return the attention of that name."""
     for each in trace.attentions:
         if each.name == name:

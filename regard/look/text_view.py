@@ -169,6 +169,6 @@ def text_picture(given: Passage) -> Picture:
     heading = TextLabel(given.heading, MARGIN, MARGIN + 8, TEXT_SIZE)
     framing = [heading, TextLabel(given.title, MARGIN, MARGIN + 26, SMALL_SIZE)]
     framing += [TextLabel(note, MARGIN, bottom + 18 * number + 9, SMALL_SIZE) for number, note in enumerate(notes)]
-    spoken = f"{given.heading}; {notes[0]}"
+    description = f"{given.heading}; {notes[0]}"
     widest = max(TEXT_WIDTH, *(text_width(label.text, label.size, math.inf) for label in framing))
-    return Picture(widest + 2 * MARGIN, bottom + 18 * len(notes) + MARGIN, [*cells, *texts, *framing], spoken)
+    return Picture(widest + 2 * MARGIN, bottom + 18 * len(notes) + MARGIN, [*cells, *texts, *framing], description)

@@ -69,7 +69,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Attended:
+class AttentionWeights:
     """The weights of one kind of attention."""
 
     name: Name
@@ -108,7 +108,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Altered:
+class AlteredOutput:
     """The output of the model when its attention weights are replaced."""
 
     name: str
@@ -125,7 +125,7 @@ class Trace:
 
     source: Side
     target: Side
-    attentions: Sequence[Attended]
+    attentions: Sequence[AttentionWeights]
     steps: Sequence[Step] = ()
     """one for each piece of the target"""
     candidates: Sequence[Candidate] = ()
@@ -133,7 +133,7 @@ class Trace:
     model: dict[str, Any] = field(default_factory=dict)
     """from the model card: what identifies the model"""
     evidence: Sequence[Evidence] = ()
-    altered: Sequence[Altered] = ()
+    altered: Sequence[AlteredOutput] = ()
 
     @property
     def weights(self) -> Matrix:
@@ -144,7 +144,7 @@ class Trace:
         return np.asarray(np.mean(means, 0), np.float32)
 
     @property
-    def usual(self) -> str:
+    def default_attention(self) -> str:
         """The name of the attention to show by default: from target to source where there is one, else the first."""
         names = [each.name for each in self.attentions]
         return next((name for name in ("cross", "pool", *names) if name in names), "cross")
@@ -198,7 +198,7 @@ class Trace:
         trace = cls(
             _read_side(fields["source"]),
             _read_side(fields["target"]),
-            [_read_attended(each) for each in fields["attentions"].items()],
+            [_read_attention(each) for each in fields["attentions"].items()],
             [_read_step(each) for each in fields.each("steps")],
             [
                 Candidate(each["text"].text(), each["score"].number(), each["log_probability"].number())
@@ -210,7 +210,7 @@ class Trace:
                 for each in fields.each("evidence")
             ],
             [
-                Altered(each["name"].text(), each["text"].text(), each["log_probability"].number())
+                AlteredOutput(each["name"].text(), each["text"].text(), each["log_probability"].number())
                 for each in fields.each("altered")
             ],
         )
@@ -308,14 +308,14 @@ def _read_piece(given: Field, text: str) -> Span:
     return Span(text[places[0] : places[1]], *places)
 
 
-def _read_attended(given: Field) -> Attended:
+def _read_attention(given: Field) -> AttentionWeights:
     name = given["name"].text()
     if name not in SIDES:
         raise given["name"].wrong(f"one of {', '.join(SIDES)}")
     weights = given["weights"].matrix(4)
     if 0 in weights.shape[:2]:
         raise given["weights"].wrong("at least one layer and head")
-    return Attended(name, weights)  # type: ignore[arg-type]
+    return AttentionWeights(name, weights)  # type: ignore[arg-type]
 
 
 def _read_step(given: Field) -> Step:
@@ -323,7 +323,7 @@ def _read_step(given: Field) -> Step:
     return Step(given["probability"].number(), others)
 
 
-def _rounded_fields(record: Candidate | Altered) -> dict[str, Any]:
+def _rounded_fields(record: Candidate | AlteredOutput) -> dict[str, Any]:
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in asdict(record).items()}
 
 

@@ -66,7 +66,7 @@ def in_terminal(trace: Trace, *, colours: bool, view: str | None = None, **optio
 
 def _kind(trace: Trace, view: str | None, options: TableOptions) -> str:
     """Return the requested view, or the default for this trace."""
-    pooled = (options.get("attention") or trace.usual) == "pool"
+    pooled = (options.get("attention") or trace.default_attention) == "pool"
     return view or ("text" if pooled and len(trace.target.words) == 1 and not options.get("pieces") else "grid")
 
 

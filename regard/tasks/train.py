@@ -114,7 +114,7 @@ def train(
             _resume(loop, recording)
         else:
             for line in recording.lines:  # shown before there was a log
-                reporter.note("said", text=line)
+                reporter.note("message", text=line)
         recording.status("preparing the first epoch")
         loop.run()
         model = _finish(spec, folder, loop)

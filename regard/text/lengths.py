@@ -21,10 +21,10 @@ MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"
 """the recipe keys that set the limits"""
 
 
-def limit_from(lengths: Sequence[int], least: int) -> int:
-    """Return the length beyond which lines are skipped, at least `least`. A single long line never raises it."""
+def limit_from(lengths: Sequence[int], minimum: int) -> int:
+    """Return the length beyond which lines are skipped, at least `minimum`. A single long line never raises it."""
     ordered = sorted(lengths)
-    return max(least, FACTOR * ordered[int(QUANTILE * (len(ordered) - 1))]) if ordered else least
+    return max(minimum, FACTOR * ordered[int(QUANTILE * (len(ordered) - 1))]) if ordered else minimum
 
 
 def character_limit(pairs: Sequence[Pair]) -> int:

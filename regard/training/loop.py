@@ -280,7 +280,7 @@ class Loop:
             progress.warned = True
             self.reporter.say(f"nothing is learned yet: {validation.constant}; if that stays so, {ADVICE}")
 
-    def _validate_average(self, most: int) -> tuple[Validation, float | None]:
+    def _validate_average(self, max_sources: int) -> tuple[Validation, float | None]:
         """Validate the averaged model on at most so many sources of dev; by the clock, also measure the final scoring.
 
         Return the validation, and the seconds that the final scoring will take, if known.
@@ -289,7 +289,7 @@ class Loop:
         self.reporter.status("validating")
         with self._averaged():
             with autocast(machine.precision, machine.device):
-                validation = self.task.validate(self.progress.validations, machine.device, most)
+                validation = self.task.validate(self.progress.validations, machine.device, max_sources)
             plan = self.progress.planned
             final = None if plan is None or plan.settled else self._rehearse()
         return validation, final

@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from regard.alignment import AlignmentOptions, align, error_rate, parse_links, read_gold, write_links
-from regard.alignment.reading import Reading
+from regard.alignment.head_selection import HeadSelection
 from tests.test_cli import Inside, inside, refused  # noqa: F401, a fixture
 from tests.training import toy
 
@@ -33,7 +33,7 @@ def expected(
     files: Path, way: AlignmentOptions | None = None, both: bool = False, texts: list[tuple[str, str]] = TEXTS
 ) -> list[str]:
     translators = [regard.load(files / name, "cpu") for name in ("forward", "backward")[: 1 + both]]
-    found = [write_links(links) for links in align(texts, *translators, way=way)]
+    found = [write_links(links) for links in align(texts, *translators, options=way)]
     return [*found[:3], "", "", *found[3:]]
 
 
@@ -53,10 +53,13 @@ def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:  #
     [
         ([], AlignmentOptions()),
         (["--symmetrize", "intersection"], AlignmentOptions(symmetrization="intersection")),
-        (["--symmetrize", "union", "--later"], AlignmentOptions(symmetrization="union", reading=Reading(later=True))),
+        (
+            ["--symmetrize", "union", "--next-step"],
+            AlignmentOptions(symmetrization="union", selection=HeadSelection(next_step=True)),
+        ),
         (["--symmetrize", "soft"], AlignmentOptions("threshold", "soft")),
         (["--symmetrize", "soft", "--method", "mutual"], AlignmentOptions("mutual", "soft")),
-        (["--method", "threshold", "--least", "0.1"], AlignmentOptions("threshold", least=0.1)),
+        (["--method", "threshold", "--min-weight", "0.1"], AlignmentOptions("threshold", min_weight=0.1)),
     ],
 )
 def test_two_directions(arguments: list[str], way: AlignmentOptions, files: Path, inside: Inside) -> None:  # noqa: F811
@@ -75,7 +78,7 @@ def test_a_file_appears_when_all_is_done(files: Path, tmp_path: Path, inside: In
 def test_tokens_are_as_given_and_tokenize_splits_them(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
     """As given, "mango." is one token; the table that --tokenize writes is itself a table of pairs."""
     pairs = toy.write_tsv(tmp_path / "pairs.tsv", [toy.PAIRS[0], ("", "")])
-    all_pairs = ("--method", "threshold", "--least", "0")
+    all_pairs = ("--method", "threshold", "--min-weight", "0")
     given = inside("align", files / "forward", pairs, *all_pairs).stdout.split("\n")
     assert max(parse_links(given[0])) == (4, 2) and given[1] == ""
     done = inside("align", files / "forward", pairs, "--tokenize", "-o", tmp_path / "table.tsv")
@@ -161,7 +164,7 @@ def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside:
         (["MODEL", "PAIRS", "--symmetrize", "union"], "expected --with"),
         (["MODEL", "PAIRS", "--with", "MODEL", "--symmetrize", "best"], "soft, got 'best'"),
         (["MODEL", "PAIRS", "--method", "best"], "mutual, got 'best'"),
-        (["MODEL", "PAIRS", "--least", "2"], "--least"),
+        (["MODEL", "PAIRS", "--min-weight", "2"], "--min-weight"),
         (["MODEL", "PAIRS", "--gold", "NOWHERE"], "nowhere"),
         (["MODEL", "PAIRS", "--gold", "GOLD", "--tokenize"], "without --tokenize"),
         (["MODEL", "PAIRS", "--gold", "SHORT"], "for each of 8 pairs, got 1 lines"),

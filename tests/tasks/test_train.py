@@ -24,7 +24,7 @@ from regard.training import loop as loops
 from regard.training.task import Validation
 from tests.training import toy
 
-KINDS = {"plan", "update", "validation", "said", "end"}
+KINDS = {"plan", "update", "validation", "message", "end"}
 
 
 def small(out: Path, pairs: Any = toy.PAIRS, settings: dict[str, Any] | None = None, **options: Any) -> Translator:
@@ -349,7 +349,7 @@ def test_a_model_that_says_the_same_to_everything_is_told(tmp_path: Path, monkey
     screen = toy.Watcher()
     small(tmp_path / "m", screen=screen)
     assert NOTHING in screen.text and "(nothing)" in screen.text
-    assert any(entry["kind"] == "said" and NOTHING in entry["text"] for entry in toy.log(tmp_path / "m"))
+    assert any(entry["kind"] == "message" and NOTHING in entry["text"] for entry in toy.log(tmp_path / "m"))
 
 
 def test_a_run_that_learned_nothing_says_so(tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ class Captioner(Predictor[Transformer]):
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
         side = patches(options.image.grid.height, options.image.grid.width)
         captions = []
-        for hypotheses, forced in zip(batch_hypotheses, decoded, strict=True):
+        for hypotheses, decoding in zip(batch_hypotheses, decoded, strict=True):
             target = tracer.target(hypotheses[0].output_tokens)
             listed = candidates(hypotheses, self.vocabulary)
-            trace = tracer.trace(side, target, hypotheses[0].weights, forced, listed)
+            trace = tracer.trace(side, target, hypotheses[0].weights, decoding, listed)
             captions.append(Caption(target.text, trace))
         return captions

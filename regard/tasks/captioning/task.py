@@ -116,7 +116,7 @@ class CaptioningTask:
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         return None
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
         images = self.dev_images
         self.model.eval()
         captions: list[str] = []

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.look.trace import Attended, Candidate, Matrix, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Span, Step, Trace
 from regard.models.documents.classifier import TextClassifier
 from regard.tasks.translation.tracing import traced_facts
 from regard.text.batches import by_length
@@ -123,15 +123,19 @@ class Labeller:
         spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in document.pieces]
         source = Side(text, spans, None, [piece.token for piece in document.pieces])
         pooling = np.asarray(weights[None, :, None, : len(spans)], np.float32)  # [layers, heads, 1, pieces]
-        attentions = [Attended("pool", pooling)]
+        attentions = [AttentionWeights("pool", pooling)]
         if self_attention is not None:
             unpadded = self_attention[..., : len(spans), : len(spans)]
-            attentions.append(Attended("encoder", np.asarray(unpadded, np.float32)))
+            attentions.append(AttentionWeights("encoder", np.asarray(unpadded, np.float32)))
         return label_trace(source, label, attentions, ranked, self.card)
 
 
 def label_trace(
-    source: Side, label: str, attentions: Sequence[Attended], ranked: Sequence[tuple[str, float]], card: dict[str, Any]
+    source: Side,
+    label: str,
+    attentions: Sequence[AttentionWeights],
+    ranked: Sequence[tuple[str, float]],
+    card: dict[str, Any],
 ) -> Trace:
     """Return the trace of a label, with the probabilities of all labels, the most probable first."""
     step = Step(dict(ranked).get(label, 0.0), [each for each in ranked if each[0] != label])

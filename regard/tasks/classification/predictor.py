@@ -96,17 +96,17 @@ def some_of(labels: Sequence[str]) -> str:
     return ", ".join(labels[:MAX_NAMED_LABELS]) + more
 
 
-def fitted_temperature(logits: Tensor, gold: Tensor, least: float = 0.05, most: float = 20.0) -> float:
+def fitted_temperature(logits: Tensor, gold: Tensor, minimum: float = 0.05, maximum: float = 20.0) -> float:
     """Return the T of softmax(logits / T) with the smallest log loss (Guo et al. 2017). logits [N, C], gold [N].
 
-    The loss is convex in 1/T, so a golden-section search over log T, between `least` and `most`, finds the minimum.
+    The loss is convex in 1/T, so a golden-section search over log T finds the best in [minimum, maximum].
     """
     exact = logits.double()
 
     def loss(log: float) -> float:
         return float(torch.nn.functional.cross_entropy(exact / torch.tensor(log).double().exp(), gold))
 
-    low, high = float(torch.tensor(least).log()), float(torch.tensor(most).log())
+    low, high = float(torch.tensor(minimum).log()), float(torch.tensor(maximum).log())
     golden = (5**0.5 - 1) / 2
     for _ in range(40):
         first, second = high - golden * (high - low), low + golden * (high - low)

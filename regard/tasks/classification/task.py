@@ -159,8 +159,8 @@ class ClassificationTask:
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
-        dev = self.dev[:most]
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
+        dev = self.dev[:max_sources]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
         labellings = labeller.label([pair.source for pair in dev], device)

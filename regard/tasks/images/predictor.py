@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.look.picture import patches
-from regard.look.trace import Attended, Trace
+from regard.look.trace import AttentionWeights, Trace
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.images.model import ImageModel
 from regard.tasks.classification.labelling import label_trace
@@ -68,9 +68,9 @@ class ImageClassifier(Predictor[ImageModel]):
 
     def _trace(self, ranked: list[tuple[str, float]], weights: dict[str, np.ndarray], row: int) -> Trace:
         grid, label = self.model.encoder.options.grid, ranked[0][0]
-        attended = [
-            Attended(name, np.asarray(weights[name][row], np.float32))
+        attentions = [
+            AttentionWeights(name, np.asarray(weights[name][row], np.float32))
             for name in ("pool", "encoder")
             if name in weights
         ]
-        return label_trace(patches(grid.height, grid.width), label, attended, ranked, {})
+        return label_trace(patches(grid.height, grid.width), label, attentions, ranked, {})

@@ -109,7 +109,7 @@ class ImageTask:
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         return None
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
         images = self.dev_images
         self.model.eval()
         predicted = image_logits(self.model, images.pixels, device).argmax(-1)

@@ -203,10 +203,10 @@ class Translator(Predictor[TranslationModel]):
             with self.autocast():
                 prefixes = None if start is None else [start] * len(rows)
                 batch_hypotheses = self._hypotheses(model, batch, lengths, wider, prefixes)
-                forced: Sequence[ForcedDecoding | None] = [None] * len(rows)
+                decoded: Sequence[ForcedDecoding | None] = [None] * len(rows)
                 if details:
-                    forced = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
-            for row, hypotheses, best in zip(rows, batch_hypotheses, forced, strict=True):
+                    decoded = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
+            for row, hypotheses, best in zip(rows, batch_hypotheses, decoded, strict=True):
                 listed = candidates(hypotheses, self.vocabularies.target) if details else []
                 translations[row] = [
                     self._translation(sources[row], hypothesis, None if rank else best, listed)
@@ -238,10 +238,10 @@ class Translator(Predictor[TranslationModel]):
         return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
 
     def _translation(
-        self, source: Side, hypothesis: Hypothesis, forced: ForcedDecoding | None, listed: Sequence[Candidate]
+        self, source: Side, hypothesis: Hypothesis, decoding: ForcedDecoding | None, listed: Sequence[Candidate]
     ) -> Translation:
         target = self._tracer.target(hypothesis.output_tokens)
-        trace = self._tracer.trace(source, target, hypothesis.weights, forced, listed)
+        trace = self._tracer.trace(source, target, hypothesis.weights, decoding, listed)
         return Translation(target.text, hypothesis.score, hypothesis.log_probability, [trace])
 
     def _joined(self, source: str, parts: list[str], translations: list[list[Translation]]) -> Answer:

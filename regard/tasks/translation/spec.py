@@ -9,8 +9,8 @@ from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import suited
-from regard.config.sizes import better
+from regard.config.recipe_text import default_translation_recipe
+from regard.config.sizes import best_model_kind
 from regard.evidence import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
@@ -38,12 +38,14 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     options = (RecurrentOptions, TransformerOptions)
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        return suited(settings) if given is None else super().recipe(given, settings)
+        return default_translation_recipe(settings) if given is None else super().recipe(given, settings)
 
     def recipe_for(
         self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None
     ) -> Recipe:
-        return suited(settings, better(examples, on_gpu) if begun is None else begun.model.kind)
+        return default_translation_recipe(
+            settings, best_model_kind(examples, on_gpu) if begun is None else begun.model.kind
+        )
 
     def check_given(self, given: Given) -> None:
         """Accept all options."""
@@ -67,8 +69,10 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         options.refuse(["calibrated"], "--calibrated is for classifiers, and this is a translator")
         sources, references = group(read_references(files, options.reverse, options.languages))
         translator = self.load(folder, device, precision)
-        usual = translator.search
-        answers = translator.answers(sources, Search(options.beam or usual.beam, length_penalty=usual.length_penalty))
+        default = translator.search
+        answers = translator.answers(
+            sources, Search(options.beam or default.beam, length_penalty=default.length_penalty)
+        )
         scores = score([answer.text for answer in answers], references)
         if options.diagnose is None:
             return Evaluation(scores.as_dict(), scores.lines())

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.look.trace import Attended, Candidate, Matrix, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Span, Step, Trace
 from regard.search.distinct import Wording
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis
@@ -55,15 +55,15 @@ class Tracer:
         source: Side,
         target: Side,
         weights: Matrix,
-        forced: ForcedDecoding | None = None,
+        decoding: ForcedDecoding | None = None,
         candidates: Sequence[Candidate] = (),
     ) -> Trace:
         """Return a trace with the cross-attention `weights` [layers, heads, target pieces, source pieces]; from
-        `forced` it also gets the probabilities of each step and the self-attention."""
-        steps = [] if forced is None else self._steps(forced, target.tokens)
-        attentions = [Attended("cross", np.asarray(weights, np.float32))]
-        if forced is not None:
-            attentions += [Attended(name, values) for name, values in forced.self_attention.items()]
+        `decoding` it also gets the probabilities of each step and the self-attention."""
+        steps = [] if decoding is None else self._steps(decoding, target.tokens)
+        attentions = [AttentionWeights("cross", np.asarray(weights, np.float32))]
+        if decoding is not None:
+            attentions += [AttentionWeights(name, values) for name, values in decoding.self_attention.items()]
         return Trace(source, target, attentions, steps, candidates, self._model)
 
     def force_decode(
@@ -77,15 +77,15 @@ class Tracer:
             batch = padded([source_sides[row].tokens for row in rows]).to(device)
             lengths = torch.tensor([len(source_sides[row].tokens) for row in rows])
             decoded = force_decode(model, batch, lengths, [target_sides[row].tokens for row in rows])
-            for row, forced in zip(rows, decoded, strict=True):
+            for row, decoding in zip(rows, decoded, strict=True):
                 source, target = source_sides[row], target_sides[row]
-                total = float(forced.log_probabilities.sum())
+                total = float(decoding.log_probabilities.sum())
                 candidate = Candidate(target.text, total / len(target.tokens), total)
-                traces[row] = self.trace(source, target, forced.weights, forced, [candidate])
+                traces[row] = self.trace(source, target, decoding.weights, decoding, [candidate])
         return [traces[row] for row in range(len(sources))]
 
-    def _steps(self, forced: ForcedDecoding, tokens: Sequence[int]) -> list[Step]:
-        columns = (forced.log_probabilities, forced.top_tokens, forced.top_probabilities)
+    def _steps(self, decoding: ForcedDecoding, tokens: Sequence[int]) -> list[Step]:
+        columns = (decoding.log_probabilities, decoding.top_tokens, decoding.top_probabilities)
         steps = []
         for token, log_probability, top_tokens, top_probabilities in zip(
             tokens, *(column.tolist() for column in columns), strict=True
