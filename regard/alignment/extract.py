@@ -6,7 +6,6 @@ pieces, averaged over the target token's pieces. The rest of a row, up to 1, is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from regard.alignment.head_selection import HeadSelection
 from regard.alignment.links import Links
 from regard.alignment.tokens import tokens
-from regard.look.trace import Matrix, Side, Span, Trace
+from regard.look.trace import Matrix, Side, Trace
 from regard.text.normal import tidy
 
 Method = Literal["argmax", "threshold", "mutual"]
@@ -43,15 +42,9 @@ def _members(side: Side, line: str, name: str) -> Matrix:
     table = np.zeros((len(side.pieces), len(starts)), np.float32)
     nonempty = [number for number, token in enumerate(tokens(line)) if tidy(token)]
     nonempty_starts = [starts[number] for number in nonempty]
-    for row, piece in enumerate(_without_end(side.pieces, len(text))):
+    for row, piece in enumerate(side.pieces[:-1] if side.ended else side.pieces):
         table[row, nonempty[int(np.searchsorted(nonempty_starts, piece.start, side="right")) - 1]] = 1
     return table
-
-
-def _without_end(pieces: Sequence[Span], size: int) -> Sequence[Span]:
-    """Return the pieces without the end token, an empty span at the end of the text."""
-    ended = pieces and pieces[-1].start == pieces[-1].end == size
-    return pieces[:-1] if ended else pieces
 
 
 def combine(forward: Matrix, backward: Matrix) -> Matrix:
@@ -80,9 +73,9 @@ def links_of(weights: Matrix, method: Method = "argmax", min_weight: float | Non
         raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     if not weights.size:
         return frozenset()
-    linked = (weights >= (DEFAULT_THRESHOLD if method == "threshold" and min_weight is None else min_weight or 0.0)) & (
-        weights > 0
-    )
+    if min_weight is None:
+        min_weight = DEFAULT_THRESHOLD if method == "threshold" else 0.0
+    linked = (weights >= min_weight) & (weights > 0)
     if method != "threshold":
         best = np.zeros_like(linked)
         best[np.arange(len(weights)), weights.argmax(1)] = True

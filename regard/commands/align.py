@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.commands.languages import languages_of
-from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, set_threads
+from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, languages_of, set_threads
 from regard.commands.output import open_results
 from regard.commands.screen import complain
 
@@ -120,11 +119,10 @@ def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | Non
 
 def _report_broken(broken: dict[str, list[int]], name: str, any_pair: bool) -> None:
     """Print a notice for each reason why lines are broken; raise a ValueError if no line is a pair."""
-    from regard.text.pairs import EXPECTED, LINES_SHOWN
+    from regard.text.pairs import EXPECTED, first_lines
 
     for reason, lines in broken.items():
-        first = ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")
-        where = f"line {first}" if len(lines) == 1 else f"{len(lines):,} lines ({first})"
+        where = f"line {lines[0]}" if len(lines) == 1 else f"{len(lines):,} lines ({first_lines(lines)})"
         if not any_pair:
             raise ValueError(f"{name}, {where}: no pair, {reason}; {EXPECTED}")
         complain(f"{name}, {where}: no pair, {reason}; no links there")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.commands import options
-from regard.commands.flags import refuse_idle
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
+from regard.commands.options import refuse_idle
 from regard.commands.output import open_results
 
 if TYPE_CHECKING:

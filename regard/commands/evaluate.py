@@ -8,8 +8,18 @@ from typing import Annotated
 
 import typer
 
-from regard.commands.flags import refuse_idle
-from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, set_threads
+from regard.commands.options import (
+    Device,
+    From,
+    Model,
+    Precision,
+    Reverse,
+    Threads,
+    To,
+    languages_of,
+    refuse_idle,
+    set_threads,
+)
 
 
 def evaluate(
@@ -41,7 +51,6 @@ def evaluate(
 
     One translation for each distinct source, against all its references. No line is dropped.
     """
-    from regard.commands.languages import languages_of
     from regard.look.diagnostics import MEASURES
     from regard.tasks.registry import task_of
     from regard.tasks.spec import EvaluationOptions

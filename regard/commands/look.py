@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.commands.flags import refuse_idle
+from regard.commands.options import refuse_idle
 from regard.commands.screen import complain
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.commands.flags import check_distinct, refuse_idle
+from regard.commands.options import check_distinct, refuse_idle
 from regard.commands.screen import complain
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.commands.languages import languages
-from regard.commands.options import Precision, Seed
+from regard.commands.options import Precision, Seed, languages
 from regard.commands.screen import Terminal
 from regard.runtime.started import STARTED
 

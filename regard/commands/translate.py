@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.commands import options
-from regard.commands.flags import refuse_idle
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
+from regard.commands.options import refuse_idle
 from regard.commands.output import open_results
 from regard.commands.screen import complain
 
@@ -58,9 +58,13 @@ def translate(
 
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
+    from regard.text.pairs import has_lone_surrogate
 
     search = _search(beam, n_best, length_penalty, sample, temperature, top_k, top_p, seed, json_)
-    _check_prefix_and_view(prefix, view)
+    if has_lone_surrogate(prefix):
+        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
+    if view == "text":
+        raise ValueError("view: expected grid or links, got 'text', which is for labels")
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
     given, kinds = chunks(text, input_), read_kinds(carry)
     options.set_threads(threads)
@@ -68,7 +72,10 @@ def translate(
         torch.manual_seed(seed)
     with open_results(output) as out:
         translator = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
-        search = _with_defaults(search, translator.search, beam, length_penalty)
+        if beam is None:
+            search = replace(search, beam=max(translator.search.beam, n_best))
+        if length_penalty is None:
+            search = replace(search, length_penalty=translator.search.length_penalty)
         for lines in given:
             for answer in translator.answers(lines, search, prefix, details=look_output.wanted):
                 carried = with_carried_over(answer, kinds) if kinds else answer
@@ -102,33 +109,9 @@ def _search(
         refuse_idle(sampling, "expected --sample with it")
     if beam == 1 and not as_json:
         refuse_idle({"--length-penalty": length_penalty}, "expected a larger --beam with it, or --json")
-    return Search(
-        beam or max(Search.beam, n_best),
-        n_best,
-        Search.length_penalty if length_penalty is None else length_penalty,
-        sample,
-        Search.temperature if temperature is None else temperature,
-        top_k,
-        top_p,
-    )
-
-
-def _with_defaults(search: Search, defaults: Search, beam: int | None, length_penalty: float | None) -> Search:
-    """Return the search with the model's own beam size and length penalty where the options give none."""
-    if beam is None:
-        search = replace(search, beam=max(defaults.beam, search.n_best))
-    if length_penalty is None:
-        search = replace(search, length_penalty=defaults.length_penalty)
-    return search
-
-
-def _check_prefix_and_view(prefix: str, view: str | None) -> None:
-    from regard.text.pairs import has_lone_surrogate
-
-    if has_lone_surrogate(prefix):
-        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
-    if view == "text":
-        raise ValueError("view: expected grid or links, got 'text', which is for labels")
+    penalty = Search.length_penalty if length_penalty is None else length_penalty
+    temperature = Search.temperature if temperature is None else temperature
+    return Search(beam or max(Search.beam, n_best), n_best, penalty, sample, temperature, top_k, top_p)
 
 
 def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:

@@ -82,7 +82,7 @@ def _side(side: Side) -> dict[str, Any]:
         "units": parts,
         "words": [word.text for word in side.words],
         "groups": [side.groups[groups.index(number)] for number in range(len(parts))],
-        "ended": bool(side.pieces) and side.pieces[-1].start == side.pieces[-1].end == len(side.text),
+        "ended": side.ended,
         "direction": side.direction,
         "language": side.language,
     }

@@ -75,7 +75,8 @@ def passage(trace: Trace, **options: Unpack[TableOptions]) -> Passage:
     order = np.argsort(-weights, kind="stable")
     listed = [(words[place].word, float(weights[place])) for place in order[:MAX_LISTED].tolist() if weights[place] > 0]
     return Passage(
-        _heading(trace),
+        "  ".join(f"{visible(each.text)} {each.score:.2f}" for each in trace.candidates[:MAX_LISTED])
+        or visible(trace.target.text),
         _shortened(words, order[:STRONGEST_WORDS].tolist()) if len(words) > LONG_TEXT else words,
         max(float(weights.max(initial=0)), 1e-6),
         listed,
@@ -83,12 +84,6 @@ def passage(trace: Trace, **options: Unpack[TableOptions]) -> Passage:
         " · ".join(shown.title),
         shown.footnotes,
     )
-
-
-def _heading(trace: Trace) -> str:
-    if not trace.candidates:
-        return visible(trace.target.text)
-    return "  ".join(f"{visible(each.text)} {each.score:.2f}" for each in trace.candidates[:MAX_LISTED])
 
 
 def _shortened(words: list[Marked], strongest: list[int]) -> list[Marked]:

@@ -55,6 +55,11 @@ class Side:
         return direction(self.text)
 
     @property
+    def ended(self) -> bool:
+        """Whether the last piece is the end token."""
+        return has_end(self.text, self.pieces)
+
+    @property
     def words(self) -> list[Span]:
         return self._words[0]
 
@@ -248,12 +253,17 @@ def by_groups(weights: Matrix, rows: Sequence[int], columns: Sequence[int]) -> M
     return np.asarray((means / np.maximum(means.sum(0), 1)).T @ weights @ sums, np.float32)
 
 
+def has_end(text: str, pieces: Sequence[Span]) -> bool:
+    """Return whether the last piece is the end token: an empty span at the end of the text."""
+    return bool(pieces) and pieces[-1].start == pieces[-1].end == len(text)
+
+
 def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
     """Return the words of a text, and for each piece the index of its word. The end token is a word of its own.
 
     A piece without text, such as the first byte of a character, belongs to the word at its position.
     """
-    ended = bool(pieces) and pieces[-1].start == pieces[-1].end == len(text)
+    ended = has_end(text, pieces)
     places = [min(_after_blanks(piece), len(text) - 1) for piece in (pieces[:-1] if ended else pieces)]
     bounds = word_bounds(text, places)
     starts = np.array([begin for begin, _ in bounds], np.int64)

@@ -22,8 +22,7 @@ from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
-from regard.text.cutting import cut
-from regard.text.lengths import MIN_TOKEN_LIMIT
+from regard.text.lengths import MIN_TOKEN_LIMIT, cut
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 

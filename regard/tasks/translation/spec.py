@@ -11,7 +11,7 @@ from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import default_translation_recipe
 from regard.config.sizes import best_model_kind
-from regard.evidence import examined
+from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
 from regard.metrics.translation import group, score
