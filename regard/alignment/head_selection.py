@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.look.table import mean_weights
 from regard.look.trace import Matrix, Trace
 
 
@@ -30,17 +31,8 @@ class HeadSelection:
         weights = trace.weights
         if self.layer is not None or self.head is not None:
             attention = next(each.weights for each in trace.attentions if each.name == "cross")
-            self._check(attention.shape[:2])
-            layers = attention if self.layer is None else attention[self.layer : self.layer + 1]
-            heads = layers if self.head is None else layers[:, self.head : self.head + 1]
-            weights = np.asarray(heads.mean((0, 1)), np.float32)
+            weights = mean_weights(attention, self.layer, self.head)
         return np.concatenate([weights[1:], weights[-1:]]) if self.next_step else weights
-
-    def _check(self, sizes: tuple[int, ...]) -> None:
-        """Raise a ValueError if the layer or the head does not exist."""
-        for name, given, count in zip(("layer", "head"), (self.layer, self.head), sizes, strict=True):
-            if given is not None and not 0 <= given < count:
-                raise ValueError(f"{name}: expected one of 0 … {count - 1}, got {given}")
 
     def __str__(self) -> str:
         layer = "all layers" if self.layer is None else f"layer {self.layer}"

@@ -74,13 +74,12 @@ def table(
     attention = attention or trace.default_attention
     if evidence is not None:
         return _of_evidence(trace, attention, layer, head, pieces, evidence)
-    found = _attention(trace, attention)
-    layers, heads = found.weights.shape[:2]
-    chosen = found.weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
-    weights = np.asarray(chosen.mean((0, 1)), np.float32)
+    all_weights = _attention(trace, attention).weights
+    layers, heads = all_weights.shape[:2]
+    weights = mean_weights(all_weights, layer, head)
     queries, keys = trace.sides(attention)
     title = [f"{attention} attention", _title_part("layer", layer, layers), _title_part("head", head, heads)]
-    is_mean = SIDES[attention] == ("target", "source") and len(chosen) == layers and chosen.shape[1] == heads
+    is_mean = (layer is None or layers == 1) and (head is None or heads == 1)
     if pieces:
         rows, columns, between = unit_spans(queries), unit_spans(keys), by_units(weights, queries, keys)
     else:
@@ -93,8 +92,15 @@ def table(
         keys.direction,
         tuple(part for part in title if part),
         # Agreement was measured with the mean of all heads, so it does not apply to one of several.
-        tuple(agreement(each) for each in trace.evidence) if is_mean else (),
+        tuple(map(agreement, trace.evidence)) if is_mean and SIDES[attention] == ("target", "source") else (),
     )
+
+
+def mean_weights(weights: Matrix, layer: int | None, head: int | None) -> Matrix:
+    """Return the weights [rows, columns] of one layer and head of [layers, heads, rows, columns]; None: their mean."""
+    layers, heads = weights.shape[:2]
+    chosen = weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
+    return np.asarray(chosen.mean((0, 1)), np.float32)
 
 
 def agreement(evidence: Evidence) -> str:

@@ -65,8 +65,8 @@ def test_means_and_single_heads() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (HeadSelection(2), "layer: expected one of 0 … 1, got 2"),
-        (HeadSelection(0, 4), "head: expected one of 0 … 1, got 4"),
+        (HeadSelection(2), "layer: expected 0 to 1, got 2"),
+        (HeadSelection(0, 4), "head: expected 0 to 1, got 4"),
     ],
 )
 def test_a_head_that_is_not_there(wrong: HeadSelection, said: str) -> None:
