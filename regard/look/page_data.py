@@ -40,13 +40,8 @@ def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
     cards: list[Any] = []
     return SYMBOLS | {
         "moments": [
-            {
-                "update": moment.update,
-                "epoch": _number(moment.epoch),
-                "loss": _number(moment.loss),
-                "score": _number(moment.score),
-            }
-            for moment in moments
+            {"update": each.update} | {name: _number(getattr(each, name)) for name in ("epoch", "loss", "score")}
+            for each in moments
         ],
         "traces": [[_trace(trace, cards) for trace in moment.traces] for moment in moments],
         "cards": cards,
