@@ -20,14 +20,13 @@ from regard.text.normal import match_key
 from regard.text.pairs import Corpus
 
 Soft = Literal["soft"]
-SOFT: Soft = get_args(Soft)[0]
 BATCH_SIZE = 256
 """the number of pairs that are decoded together; the attention heads are chosen on the first batch"""
 MAX_CHARACTERS = 2_000
 """a pair with a longer side gets no links: memory and time grow with the product of both lengths"""
 MAX_STATISTICS_PAIRS = 20000
 """the number of pairs from which statistics are taken"""
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 Sides = tuple[str, str]
 """source and target, not tidied"""
 
@@ -54,7 +53,7 @@ class AlignmentOptions:
     """for argmax: a token whose largest weight is on the end token gets no link"""
 
     def __post_init__(self) -> None:
-        known = (*SYMMETRIZATIONS, SOFT)
+        known = (*SYMMETRIZATIONS, *get_args(Soft))
         if self.symmetrization not in known:
             raise ValueError(f"symmetrization: expected one of {', '.join(known)}, got {self.symmetrization!r}")
         if self.method is not None and self.method not in METHODS:
@@ -66,37 +65,40 @@ def align(
     forward: ForcedDecoder,
     backward: ForcedDecoder | None = None,
     options: AlignmentOptions | None = None,
-    tell: Tell | None = None,
+    notify: Notify | None = None,
 ) -> Iterator[Links]:
     """Yield the links of each pair, source first.
 
-    A pair with an empty side, or with a side of more than 2,000 characters, has none. `tell` is called with messages
+    A pair with an empty side, or with a side of more than 2,000 characters, has none. `notify` is called with messages
     about pairs that are too long and about the attention heads that were chosen.
     """
     options = options or AlignmentOptions()
-    pairs = _without_long(pairs, tell)
-    first = weights(pairs, forward, options.selection, tell)
+    pairs = _without_long(pairs, notify)
+    first = weights(pairs, forward, options.selection, notify)
     if backward is None:
         yield from (links_of(each, options.method or "argmax", options.min_weight, options.end) for each in first)
         return
-    second = weights([(target, source) for source, target in pairs], backward, options.selection, tell)
+    second = weights([(target, source) for source, target in pairs], backward, options.selection, notify)
     for both in zip(first, second, strict=True):
         yield link(*both, options)
 
 
-def _without_long(pairs: Sequence[Sides], tell: Tell | None) -> Sequence[Sides]:
+def _without_long(pairs: Sequence[Sides], notify: Notify | None) -> Sequence[Sides]:
     """Return the pairs with those that are too long replaced by empty ones."""
     too_long = {number for number, sides in enumerate(pairs, 1) if max(map(len, sides)) > MAX_CHARACTERS}
     if not too_long:
         return pairs
-    if tell is not None:
+    if notify is not None:
         reason = f"longer than {MAX_CHARACTERS:,} characters, no links there"
-        tell(*Corpus([], 0, {reason: sorted(too_long)}).report())
+        notify(*Corpus([], 0, {reason: sorted(too_long)}).report())
     return [("", "") if number in too_long else sides for number, sides in enumerate(pairs, 1)]
 
 
 def weights(
-    pairs: Sequence[Sides], translator: ForcedDecoder, selection: HeadSelection | None = None, tell: Tell | None = None
+    pairs: Sequence[Sides],
+    translator: ForcedDecoder,
+    selection: HeadSelection | None = None,
+    notify: Notify | None = None,
 ) -> Iterator[Matrix]:
     """Yield the attention weights [target tokens, source tokens] of each pair."""
     numbered = iter(enumerate(pairs, 1))
@@ -104,7 +106,7 @@ def weights(
         nonempty = [sides for _, sides in batch if all(map(tokens, sides))]
         decoded = translator.force_decode([source for source, _ in nonempty], [target for _, target in nonempty])
         if selection is None and decoded:
-            selection = best_selection(decoded, nonempty, pairs, tell)
+            selection = best_selection(decoded, nonempty, pairs, notify)
         traces = iter(decoded)
         for number, sides in batch:
             sizes = [len(tokens(side)) for side in sides]
@@ -119,7 +121,7 @@ def weights(
 
 
 def best_selection(
-    traces: Sequence[Trace], decoded: Sequence[Sides], pairs: Sequence[Sides], tell: Tell | None = None
+    traces: Sequence[Trace], decoded: Sequence[Sides], pairs: Sequence[Sides], notify: Notify | None = None
 ) -> HeadSelection:
     """Return the choice of attention weights whose links agree best with statistical links of the pairs.
 
@@ -140,8 +142,8 @@ def best_selection(
         return 2 * shared / max(1, sum(map(len, links)) + sum(map(len, silver)))
 
     best = max(head_selections(traces), key=agreement)
-    if tell is not None:
-        tell(f"read: {best}, which agrees best with statistics of these pairs (F1 {agreement(best):.2f})")
+    if notify is not None:
+        notify(f"read: {best}, which agrees best with statistics of these pairs (F1 {agreement(best):.2f})")
     return best
 
 

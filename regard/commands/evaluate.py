@@ -46,8 +46,8 @@ def evaluate(
     threads: Threads = None,
     precision: Precision = "auto",
 ) -> None:
-    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and what is
-    taken for what.
+    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
+    confusion matrix.
 
     One translation for each distinct source, against all its references. No line is dropped.
     """

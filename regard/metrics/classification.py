@@ -68,7 +68,7 @@ class LabelScores:
         cells = [[f"{count:,}" for count in row] for row in self.confusion]
         widths = [max(len(label), *(len(row[column]) for row in cells)) for column, label in enumerate(self.labels)]
         heads = "  ".join(f"{label:>{size}}" for label, size in zip(self.labels, widths, strict=True))
-        lines += ["", "what is taken for what: a row is what was expected, a column what was said", ""]
+        lines += ["", "confusion matrix: a row is an expected label, a column a predicted one", ""]
         lines.append(f"{'':{width}}  {heads}")
         for label, row in zip(self.labels, cells, strict=True):
             lines.append(

@@ -85,7 +85,7 @@ def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:
     long = "a " * (MAX_CHARACTERS // 2 + 1)
     pairs = [("a b", "b"), (long, "a"), ("a", "x " * 1_000_000), ("a", "a")]
     translator, told = Told(same_word), list[str]()
-    found = list(align(pairs, translator, tell=told.append))
+    found = list(align(pairs, translator, notify=told.append))
     assert found == [{(1, 0)}, frozenset(), frozenset(), {(0, 0)}]
     assert translator.asked == [pairs[0], pairs[3]]
     assert told == ["2 lines skipped, longer than 2,000 characters, no links there: 2, 3"]

@@ -78,7 +78,7 @@ def test_in_the_terminal(here: Path, inside: Inside) -> None:
 
 def test_evaluate(here: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("evaluate", here / "model", here / "texts.tsv")
-    assert done.returncode == 0 and "macro-F1" in done.stdout and "what is taken for what" in done.stdout
+    assert done.returncode == 0 and "macro-F1" in done.stdout and "confusion matrix" in done.stdout
     told = json.loads(inside("evaluate", here / "model", here / "texts.tsv", "--json", "--calibrated").stdout)
     assert told["texts"] == len(toy.TEXTS) and sum(map(sum, told["confusion"])) == len(toy.TEXTS)
     broken = tmp_path / "broken.tsv"
