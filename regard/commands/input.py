@@ -27,22 +27,17 @@ def chunks(text: list[str] | None, path: Path | None) -> Iterator[list[str]]:
                 raise ValueError(f"text {number} is not UTF-8: {each!r}")
         return _chunks(iter(text), lambda: True)
     if path is not None:
-        check_input(path)
+        if path.is_dir():
+            raise ValueError(f"{path}: expected a file, got a folder")
+        if not path.exists():
+            raise ValueError(f"{path}: expected a file, and there is none")
+        if path.is_file():  # not a pipe
+            path.open("rb").close()  # raises an error before a model is loaded
         return _chunks(read_lines(path), lambda: True)
     if sys.stdin is None:
         raise ValueError("standard input is closed; expected texts, --input or lines on standard input")
     arriving = ArrivingLines(sys.stdin.buffer)
     return _chunks(read_lines(arriving), arriving.has_next)
-
-
-def check_input(path: Path) -> None:
-    """Raise a ValueError if the file cannot be opened, before a model is loaded for it. A pipe is left alone."""
-    if path.is_dir():
-        raise ValueError(f"{path}: expected a file, got a folder")
-    if not path.exists():
-        raise ValueError(f"{path}: expected a file, and there is none")
-    if path.is_file():
-        path.open("rb").close()
 
 
 def _chunks(lines: Iterator[str], has_next: Callable[[], bool]) -> Iterator[list[str]]:

@@ -96,24 +96,19 @@ def score_labels(
     gold, predicted = np.array([ids[label] for label in expected]), table.argmax(1)
     confusion = np.zeros((len(all_labels), len(all_labels)), np.int64)
     np.add.at(confusion, (gold, predicted), 1)
-    right = gold == predicted
+    right, total = gold == predicted, confusion.sum(0) + confusion.sum(1)
+    occurs = total > 0
     accuracy = float(right.mean())
     return LabelScores(
         accuracy=100 * accuracy,
         standard_error=100 * math.sqrt(accuracy * (1 - accuracy) / len(gold)),
-        macro_f1=_macro_f1(confusion),
+        macro_f1=float(100 * (2 * confusion.diagonal()[occurs] / total[occurs]).mean()),
         log_loss=float(-np.log(np.maximum(table[np.arange(len(gold)), gold], MIN_PROBABILITY)).mean()),
         calibration_error=_calibration_error(table.max(1), right),
         texts=len(gold),
         labels=all_labels,
         confusion=confusion.tolist(),
     )
-
-
-def _macro_f1(confusion: np.ndarray[Any, Any]) -> float:
-    total = confusion.sum(0) + confusion.sum(1)
-    occurs = total > 0
-    return float(100 * (2 * confusion.diagonal()[occurs] / total[occurs]).mean())
 
 
 def _calibration_error(confidence: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:

@@ -132,7 +132,7 @@ class DocumentBatch:
         rows, size = (rounded(length) for length in self.source.shape)
         size = -(-size // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
         word_count, ngram_count = (
-            _power_of_two(length, minimum)
+            max(minimum, 1 << max(0, length - 1).bit_length())  # a power of 2
             for length, minimum in zip(self.ngrams.shape, (MIN_WORDS, MIN_NGRAMS), strict=True)
         )
         lengths = _pad_to(self.lengths, rows, fill=1)
@@ -174,8 +174,3 @@ def _pad_to(table: Tensor, *sizes: int, fill: int) -> Tensor:
     padded_table = table.new_full(sizes, fill)
     padded_table[tuple(slice(size) for size in table.shape)] = table
     return padded_table
-
-
-def _power_of_two(size: int, minimum: int) -> int:
-    """Return the size rounded up to a power of 2, and to at least `minimum`."""
-    return max(minimum, 1 << max(0, size - 1).bit_length())
