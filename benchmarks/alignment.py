@@ -1,6 +1,6 @@
 """Word alignment beside eflomal: the error rate on links that people gave, every symmetrization, in one table.
 
-    python benchmarks/alignment.py --data FOLDER --pair fr --forward MODEL --backward MODEL [--later] [--json FILE]
+    python benchmarks/alignment.py --data FOLDER --pair fr --forward MODEL --backward MODEL [--next-step] [--json FILE]
     python benchmarks/alignment.py --data FOLDER --pair fr --links FORWARD BACKWARD
     python benchmarks/alignment.py --data FOLDER --pair fr --write-bitext FOLDER
 
@@ -29,9 +29,9 @@ from peers.environments import measure
 from regard.alignment.aligner import AlignmentOptions, ForcedDecoder, link, weights
 from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import links_of
+from regard.alignment.head_selection import HeadSelection
 from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Gold, Links, read_gold, read_links
-from regard.alignment.reading import Reading
 from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from regard.look.trace import Trace
 from regard.look.trace_files import read
@@ -76,10 +76,10 @@ def translator(path: Path) -> ForcedDecoder:
     return load_for(TRANSLATION, path) if path.is_dir() else Kept(path)
 
 
-def models(text: Bitext, forward: Path, backward: Path, later: bool, end: bool) -> Found:
+def models(text: Bitext, forward: Path, backward: Path, next_step: bool, end: bool) -> Found:
     turned = [(target, source) for source, target in text.gold]
-    one = list(weights(text.gold, translator(forward), Reading(later=later)))
-    other = list(weights(turned, translator(backward), Reading(later=later)))
+    one = list(weights(text.gold, translator(forward), HeadSelection(next_step=next_step)))
+    other = list(weights(turned, translator(backward), HeadSelection(next_step=next_step)))
     alone = ([links_of(each, end=end) for each in one], [_turned(links_of(each, end=end)) for each in other])
     found = from_links(*alone)
     for name, method in (("soft, threshold", "threshold"), ("soft, mutual", "mutual")):
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--pair", choices=PAIRS, required=True)
     parser.add_argument("--forward", type=Path, metavar="MODEL", help="from the first language of the gold set")
     parser.add_argument("--backward", type=Path, metavar="MODEL", help="from the second")
-    parser.add_argument("--later", action="store_true", help="read the attention one step later")
+    parser.add_argument("--next-step", action="store_true", help="read the attention one step later")
     parser.add_argument("--no-end", action="store_true", help="link also what looks at the end token most")
     parser.add_argument("--links", type=Path, nargs=2, metavar=("FORWARD", "BACKWARD"))
     parser.add_argument("--rounds", type=int, default=3, help="runs of eflomal; 0: without it")
@@ -156,8 +156,8 @@ def main() -> None:
         results.append(show("eflomal", rates([eflomal(text) for _ in range(options.rounds)], gold)))
     results.append(show("Regard, by statistics alone", rates([statistics(text)], gold)))
     if options.forward is not None:
-        found = models(text, options.forward, options.backward, options.later, not options.no_end)
-        results.append(show("Regard, one step later" if options.later else "Regard", rates([found], gold)))
+        found = models(text, options.forward, options.backward, options.next_step, not options.no_end)
+        results.append(show("Regard, one step later" if options.next_step else "Regard", rates([found], gold)))
     if options.links is not None:
         found = from_links(*(read_links(path)[: len(gold)] for path in options.links))
         results.append(show("links given", rates([found], gold)))

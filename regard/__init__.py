@@ -62,59 +62,13 @@ _NAMES_OF_MODULES = {
 }
 """module → the public names that it defines"""
 
-__all__ = [
-    "Additive",
-    "Attention",
-    "Blocks",
-    "CaptionedImages",
-    "Captioner",
-    "Causal",
-    "Classifier",
-    "Cosine",
-    "Dilated",
-    "Dot",
-    "Entmax",
-    "Entmax15",
-    "FeatureAdditive",
-    "FeaturePool",
-    "FeatureTanh",
-    "Featurewise",
-    "Full",
-    "General",
-    "Global",
-    "Grid",
-    "Hard",
-    "ImageClassifier",
-    "Images",
-    "LocalMonotonic",
-    "LocalPredictive",
-    "Memory",
-    "MultiHead",
-    "Normalizer",
-    "Pattern",
-    "Pool",
-    "RandomBlocks",
-    "Representations",
-    "Result",
-    "ScaledDot",
-    "Score",
-    "Softmax",
-    "Sparsemax",
-    "Strided",
-    "Top",
-    "Translator",
-    "Window",
-    "attention",
-    "bigbird",
-    "coattend",
-    "featurewise",
-    "load",
-    "longformer",
-    "parse_pattern",
-    "per_head",
-    "plan",
-    "train",
-]
+__all__ = ["Attention", "Memory", "MultiHead", "Representations", "Result", "Top", "attention", "coattend", "plan"]
+__all__ += ["Additive", "Cosine", "Dot", "General", "ScaledDot", "Score"]
+__all__ += ["Entmax", "Entmax15", "Hard", "Normalizer", "Softmax", "Sparsemax"]
+__all__ += ["Blocks", "Causal", "Dilated", "Full", "Global", "Grid", "LocalMonotonic", "LocalPredictive", "Pattern"]
+__all__ += ["RandomBlocks", "Strided", "Window", "bigbird", "longformer", "parse_pattern", "per_head"]
+__all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Pool", "featurewise"]
+__all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
 
 
 if not TYPE_CHECKING:  # a type checker knows the names from above

@@ -14,10 +14,9 @@ from regard.commands.demo import demo
 from regard.commands.errors import UsageError, describe, describe_usage, is_out_of_memory
 from regard.commands.evaluate import evaluate
 from regard.commands.look import look
-from regard.commands.notices import warnings_as_notices
 from regard.commands.pattern import pattern
-from regard.commands.screen import complain
-from regard.commands.streams import abandon_output, flush_output, prepare_streams
+from regard.commands.screen import complain, warnings_as_notices
+from regard.commands.streams import abandon_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
 from regard.runtime.interrupts import EXIT_CODE, INTERRUPTS
@@ -70,7 +69,7 @@ def main() -> None:
     prepare_streams()
     try:
         code = _run(sys.argv[1:])
-        flush_output()
+        sys.stdout.flush()  # now, while an error can still be reported
     except BrokenPipeError:  # the reader of the results has closed the pipe
         abandon_output()
         code = BROKEN_PIPE

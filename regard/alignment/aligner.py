@@ -10,9 +10,9 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 
 from regard.alignment.extract import METHODS, Method, combine, links_of, token_weights
+from regard.alignment.head_selection import HeadSelection, head_selections
 from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Links
-from regard.alignment.reading import Reading, readings
 from regard.alignment.symmetrize import SYMMETRIZATIONS, Symmetrization, symmetrize
 from regard.alignment.tokens import tokens
 from regard.look.trace import Matrix, Trace
@@ -20,14 +20,13 @@ from regard.text.normal import match_key
 from regard.text.pairs import Corpus
 
 Soft = Literal["soft"]
-SOFT: Soft = get_args(Soft)[0]
 BATCH_SIZE = 256
 """the number of pairs that are decoded together; the attention heads are chosen on the first batch"""
 MAX_CHARACTERS = 2_000
 """a pair with a longer side gets no links: memory and time grow with the product of both lengths"""
 MAX_STATISTICS_PAIRS = 20000
 """the number of pairs from which statistics are taken"""
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 Sides = tuple[str, str]
 """source and target, not tidied"""
 
@@ -46,15 +45,15 @@ class AlignmentOptions:
     """None: threshold if the symmetrization is soft, else argmax"""
     symmetrization: Symmetrization | Soft = "grow-diag-final-and"
     """how two directions are combined; soft: links from the geometric mean of their weights"""
-    least: float | None = None
+    min_weight: float | None = None
     """the minimum weight of a link"""
-    reading: Reading | None = None
+    selection: HeadSelection | None = None
     """which attention weights are read; None: of a model with several heads, those that align these pairs best"""
     end: bool = True
     """for argmax: a token whose largest weight is on the end token gets no link"""
 
     def __post_init__(self) -> None:
-        known = (*SYMMETRIZATIONS, SOFT)
+        known = (*SYMMETRIZATIONS, *get_args(Soft))
         if self.symmetrization not in known:
             raise ValueError(f"symmetrization: expected one of {', '.join(known)}, got {self.symmetrization!r}")
         if self.method is not None and self.method not in METHODS:
@@ -65,46 +64,49 @@ def align(
     pairs: Sequence[Sides],
     forward: ForcedDecoder,
     backward: ForcedDecoder | None = None,
-    way: AlignmentOptions | None = None,
-    tell: Tell | None = None,
+    options: AlignmentOptions | None = None,
+    notify: Notify | None = None,
 ) -> Iterator[Links]:
     """Yield the links of each pair, source first.
 
-    A pair with an empty side, or with a side of more than 2,000 characters, has none. `tell` is called with messages
+    A pair with an empty side, or with a side of more than 2,000 characters, has none. `notify` is called with messages
     about pairs that are too long and about the attention heads that were chosen.
     """
-    way = way or AlignmentOptions()
-    pairs = _without_long(pairs, tell)
-    first = weights(pairs, forward, way.reading, tell)
+    options = options or AlignmentOptions()
+    pairs = _without_long(pairs, notify)
+    first = weights(pairs, forward, options.selection, notify)
     if backward is None:
-        yield from (links_of(each, way.method or "argmax", way.least, way.end) for each in first)
+        yield from (links_of(each, options.method or "argmax", options.min_weight, options.end) for each in first)
         return
-    second = weights([(target, source) for source, target in pairs], backward, way.reading, tell)
+    second = weights([(target, source) for source, target in pairs], backward, options.selection, notify)
     for both in zip(first, second, strict=True):
-        yield link(*both, way)
+        yield link(*both, options)
 
 
-def _without_long(pairs: Sequence[Sides], tell: Tell | None) -> Sequence[Sides]:
+def _without_long(pairs: Sequence[Sides], notify: Notify | None) -> Sequence[Sides]:
     """Return the pairs with those that are too long replaced by empty ones."""
     too_long = {number for number, sides in enumerate(pairs, 1) if max(map(len, sides)) > MAX_CHARACTERS}
     if not too_long:
         return pairs
-    if tell is not None:
+    if notify is not None:
         reason = f"longer than {MAX_CHARACTERS:,} characters, no links there"
-        tell(*Corpus([], 0, {reason: sorted(too_long)}).report())
+        notify(*Corpus([], 0, {reason: sorted(too_long)}).report())
     return [("", "") if number in too_long else sides for number, sides in enumerate(pairs, 1)]
 
 
 def weights(
-    pairs: Sequence[Sides], translator: ForcedDecoder, reading: Reading | None = None, tell: Tell | None = None
+    pairs: Sequence[Sides],
+    translator: ForcedDecoder,
+    selection: HeadSelection | None = None,
+    notify: Notify | None = None,
 ) -> Iterator[Matrix]:
     """Yield the attention weights [target tokens, source tokens] of each pair."""
     numbered = iter(enumerate(pairs, 1))
     while batch := list(islice(numbered, BATCH_SIZE)):
         nonempty = [sides for _, sides in batch if all(map(tokens, sides))]
         decoded = translator.force_decode([source for source, _ in nonempty], [target for _, target in nonempty])
-        if reading is None and decoded:
-            reading = best_reading(decoded, nonempty, pairs, tell)
+        if selection is None and decoded:
+            selection = best_selection(decoded, nonempty, pairs, notify)
         traces = iter(decoded)
         for number, sides in batch:
             sizes = [len(tokens(side)) for side in sides]
@@ -112,34 +114,36 @@ def weights(
                 yield np.zeros((sizes[1], sizes[0]), np.float32)
                 continue
             try:
-                matrix = token_weights(next(traces), *sides, reading or Reading())
+                matrix = token_weights(next(traces), *sides, selection)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
             yield matrix
 
 
-def best_reading(
-    traces: Sequence[Trace], decoded: Sequence[Sides], pairs: Sequence[Sides], tell: Tell | None = None
-) -> Reading:
+def best_selection(
+    traces: Sequence[Trace], decoded: Sequence[Sides], pairs: Sequence[Sides], notify: Notify | None = None
+) -> HeadSelection:
     """Return the choice of attention weights whose links agree best with statistical links of the pairs.
 
     `traces` are those of `decoded`, the first of the pairs that can be aligned. A model with a single attention head
     leaves nothing to choose: its weights at the step that predicts a token are read.
     """
     if max(each.weights.shape[0] * each.weights.shape[1] for each in traces[0].attentions) == 1:
-        return Reading()
+        return HeadSelection()
     counted_pairs = [sides for sides in pairs if all(map(tokens, sides))][:MAX_STATISTICS_PAIRS]
     silver = statistical_links([(_words(source), _words(target)) for source, target in counted_pairs])[: len(decoded)]
 
-    def agreement(reading: Reading) -> float:
+    def agreement(selection: HeadSelection) -> float:
         """Return the F1 of the links of a reading against the statistical ones."""
-        links = [links_of(token_weights(trace, *sides, reading)) for trace, sides in zip(traces, decoded, strict=True)]
+        links = [
+            links_of(token_weights(trace, *sides, selection)) for trace, sides in zip(traces, decoded, strict=True)
+        ]
         shared = sum(len(one & other) for one, other in zip(links, silver, strict=True))
         return 2 * shared / max(1, sum(map(len, links)) + sum(map(len, silver)))
 
-    best = max(readings(traces), key=agreement)
-    if tell is not None:
-        tell(f"read: {best}, which agrees best with statistics of these pairs (F1 {agreement(best):.2f})")
+    best = max(head_selections(traces), key=agreement)
+    if notify is not None:
+        notify(f"read: {best}, which agrees best with statistics of these pairs (F1 {agreement(best):.2f})")
     return best
 
 
@@ -148,10 +152,10 @@ def _words(line: str) -> list[str]:
     return [match_key(token) for token in tokens(line)]
 
 
-def link(forward: Matrix, backward: Matrix, way: AlignmentOptions) -> Links:
+def link(forward: Matrix, backward: Matrix, options: AlignmentOptions) -> Links:
     """Return the links of one pair from the weights of both directions."""
-    if way.symmetrization == "soft":
-        return links_of(combine(forward, backward), way.method or "threshold", way.least, end=False)
-    method = way.method or "argmax"
-    first, second = (links_of(each, method, way.least, way.end) for each in (forward, backward))
-    return symmetrize(first, ((source, target) for target, source in second), way.symmetrization)
+    if options.symmetrization == "soft":
+        return links_of(combine(forward, backward), options.method or "threshold", options.min_weight, end=False)
+    method = options.method or "argmax"
+    first, second = (links_of(each, method, options.min_weight, options.end) for each in (forward, backward))
+    return symmetrize(first, ((source, target) for target, source in second), options.symmetrization)

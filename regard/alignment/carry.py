@@ -51,7 +51,8 @@ def carry(source: str, target: str, links: Iterable[Link], kinds: Collection[Kin
         ]
         index = _replaced(token, kind, linked, target_tokens, sources_of)
         if index is not None:
-            output[index] = _with_core(target_tokens[index], _core(token, kind), kind)
+            before, core, after = _parts(target_tokens[index], kind)
+            output[index] = before + _core(token, kind) + after if core else _core(token, kind)
     return " ".join(output) if output != target_tokens else target
 
 
@@ -101,31 +102,22 @@ def _kind(token: str, first: bool, kinds: Collection[Kind]) -> Kind | None:
 
 
 def _core(token: str, kind: Kind) -> str:
-    """Return the token without the punctuation around it; markup, which is partly punctuation, is returned whole."""
-    begin, end = _core_bounds(token, kind)
-    return token[begin:end]
+    """Return the token without the punctuation around it."""
+    return _parts(token, kind)[1]
 
 
-def _core_bounds(token: str, kind: Kind) -> tuple[int, int]:
+def _parts(token: str, kind: Kind) -> tuple[str, str, str]:
+    """Return the token and the punctuation around it; markup, which is partly punctuation, stays whole."""
     begin, end = 0, len(token)
     if kind == "markup":
-        return begin, end
-    while begin < end and is_punctuation(token[begin]) and not _signed(token[begin:end], kind):
+        return "", token, ""
+    while begin < end and is_punctuation(token[begin]):
+        if kind == "numbers" and token[begin] in "+-" and token[begin + 1 : end][:1].isdigit():
+            break  # the sign
         begin += 1
     while end > begin and is_punctuation(token[end - 1]) and not (kind == "addresses" and token[end - 1] == "/"):
         end -= 1
-    return begin, end
-
-
-def _signed(token: str, kind: Kind) -> bool:
-    """Return whether the token is a number that begins with its sign."""
-    return kind == "numbers" and token[0] in "+-" and token[1:2].isdigit()
-
-
-def _with_core(token: str, core: str, kind: Kind) -> str:
-    """Return the token with its core replaced; the punctuation around it stays."""
-    begin, end = _core_bounds(token, kind)
-    return token[:begin] + core + token[end:] if begin < end else core
+    return token[:begin], token[begin:end], token[end:]
 
 
 def _same(token: str, other: str, kind: Kind) -> bool:

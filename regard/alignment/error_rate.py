@@ -54,18 +54,14 @@ def error_rate(links: Sequence[Iterable[Link]], gold: Sequence[Gold], seed: int 
         raise ValueError(f"links: expected those of {len(gold):,} sentences, as many as gold has, got {len(links):,}")
     if not gold:
         raise ValueError("gold: expected at least one sentence, got none")
-    counts = np.array([_counts(set(hypothesis), each) for hypothesis, each in zip(links, gold, strict=True)], np.int64)
+    pairs = [(set(hypothesis), each) for hypothesis, each in zip(links, gold, strict=True)]
+    counts = np.array([(len(a & g.sure), len(a & g.possible), len(a), len(g.sure)) for a, g in pairs], np.int64)
     sure, possible, scored, gold_sure = counts.sum(0).tolist()
     rng = np.random.default_rng(seed)
     resampled = np.array([counts[rng.integers(len(counts), size=len(counts))].sum(0) for _ in range(BOOTSTRAP_SAMPLES)])
     low, high = np.percentile([_aer(*row) for row in resampled.tolist()], (2.5, 97.5)).tolist()
     precision, recall = _ratio(possible, scored), _ratio(sure, gold_sure)
     return ErrorRate(_aer(sure, possible, scored, gold_sure), (low, high), precision, recall, len(gold), scored)
-
-
-def _counts(links: set[Link], gold: Gold) -> tuple[int, int, int, int]:
-    """Return |A ∩ S|, |A ∩ P|, |A| and |S|."""
-    return len(links & gold.sure), len(links & gold.possible), len(links), len(gold.sure)
 
 
 def _aer(sure: int, possible: int, scored: int, gold_sure: int) -> float:

@@ -6,15 +6,14 @@ pieces, averaged over the target token's pieces. The rest of a row, up to 1, is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
+from regard.alignment.head_selection import HeadSelection
 from regard.alignment.links import Links
-from regard.alignment.reading import Reading
 from regard.alignment.tokens import tokens
-from regard.look.trace import Matrix, Side, Span, Trace
+from regard.look.trace import Matrix, Side, Trace
 from regard.text.normal import tidy
 
 Method = Literal["argmax", "threshold", "mutual"]
@@ -24,11 +23,11 @@ DEFAULT_THRESHOLD = 0.3
 others is above it: each of them attends to it with weight 1, and it attends to each with 1/10, so the mean is √0.1"""
 
 
-def token_weights(trace: Trace, source_line: str, target_line: str, reading: Reading = Reading()) -> Matrix:  # noqa: B008, a frozen value
+def token_weights(trace: Trace, source_line: str, target_line: str, selection: HeadSelection | None = None) -> Matrix:
     """Return the weights of a trace between tokens, [target tokens, source tokens], without the end tokens."""
     rows, columns = _members(trace.target, target_line, "target"), _members(trace.source, source_line, "source")
     means = rows / np.maximum(rows.sum(0), 1)
-    return np.asarray(means.T @ reading.weights(trace) @ columns, np.float32)
+    return np.asarray(means.T @ (selection or HeadSelection()).weights(trace) @ columns, np.float32)
 
 
 def _members(side: Side, line: str, name: str) -> Matrix:
@@ -43,15 +42,9 @@ def _members(side: Side, line: str, name: str) -> Matrix:
     table = np.zeros((len(side.pieces), len(starts)), np.float32)
     nonempty = [number for number, token in enumerate(tokens(line)) if tidy(token)]
     nonempty_starts = [starts[number] for number in nonempty]
-    for row, piece in enumerate(_without_end(side.pieces, len(text))):
+    for row, piece in enumerate(side.pieces[:-1] if side.ended else side.pieces):
         table[row, nonempty[int(np.searchsorted(nonempty_starts, piece.start, side="right")) - 1]] = 1
     return table
-
-
-def _without_end(pieces: Sequence[Span], size: int) -> Sequence[Span]:
-    """Return the pieces without the end token, an empty span at the end of the text."""
-    ended = pieces and pieces[-1].start == pieces[-1].end == size
-    return pieces[:-1] if ended else pieces
 
 
 def combine(forward: Matrix, backward: Matrix) -> Matrix:
@@ -65,24 +58,24 @@ def combine(forward: Matrix, backward: Matrix) -> Matrix:
     return np.asarray(np.sqrt(forward * backward.T), np.float32)
 
 
-def links_of(weights: Matrix, method: Method = "argmax", least: float | None = None, end: bool = True) -> Links:
+def links_of(weights: Matrix, method: Method = "argmax", min_weight: float | None = None, end: bool = True) -> Links:
     """Return the links of weights [target tokens, source tokens].
 
     - argmax: each target token is linked to the source token with the largest weight, unless that of the end token is
       larger.
-    - threshold: every pair with a weight of at least `least`, by default 0.3, is linked.
+    - threshold: every pair with a weight of at least `min_weight`, by default 0.3, is linked.
     - mutual: pairs in which each token has the other's largest weight are linked.
 
-    For argmax and mutual, `least` is by default 0. A pair with weight 0 is never linked. `end` must be False for
+    For argmax and mutual, `min_weight` is by default 0. A pair with weight 0 is never linked. `end` must be False for
     weights whose rows do not imply the weight of the end token, such as those of `combine`.
     """
     if method not in METHODS:
         raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     if not weights.size:
         return frozenset()
-    linked = (weights >= (DEFAULT_THRESHOLD if method == "threshold" and least is None else least or 0.0)) & (
-        weights > 0
-    )
+    if min_weight is None:
+        min_weight = DEFAULT_THRESHOLD if method == "threshold" else 0.0
+    linked = (weights >= min_weight) & (weights > 0)
     if method != "threshold":
         best = np.zeros_like(linked)
         best[np.arange(len(weights)), weights.argmax(1)] = True

@@ -73,14 +73,14 @@ class Posteriors:
 
 
 def statistical_links(
-    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], least: float = DEFAULT_THRESHOLD
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], threshold: float = DEFAULT_THRESHOLD
 ) -> list[Links]:
     """Return the links of each pair of token lists, learned from all of them. A pair with an empty side has none.
 
-    `least` is the minimum of the mean of both directions' posteriors.
+    `threshold` is the minimum of the mean of both directions' posteriors.
     """
-    if not 0 < least <= 1:
-        raise ValueError(f"least: expected more than 0 and at most 1, got {least}")
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold: expected more than 0 and at most 1, got {threshold}")
     corpus = corpus_of(pairs)
     links: list[Links] = [frozenset()] * len(pairs)
     if not corpus.groups:
@@ -90,7 +90,7 @@ def statistical_links(
         forward, backward = posteriors(corpus, group, model)
         both = (forward.positions.transpose(1, 2, 0) + backward.positions.transpose(1, 0, 2)) / 2
         for number, weights in zip(group.numbers.tolist(), both, strict=True):
-            sources, targets = np.nonzero(weights >= least)
+            sources, targets = np.nonzero(weights >= threshold)
             links[number] = frozenset(zip(sources.tolist(), targets.tolist(), strict=True))
     return links
 

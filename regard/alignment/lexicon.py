@@ -281,12 +281,8 @@ def prefix_corpus(corpus: TokenizedCorpus) -> PrefixCorpus:
     keys = sources[corpus.source_of] * len(target_prefixes) + targets[corpus.target_of]
     pairs, source_of, target_of = _numbered(keys, len(target_prefixes))
     groups = [replace(group, source=sources[group.source], target=targets[group.target]) for group in corpus.groups]
-    return PrefixCorpus(
-        TokenizedCorpus(source_prefixes, target_prefixes, groups, pairs[corpus.cells], source_of, target_of),
-        sources,
-        targets,
-        pairs,
-    )
+    tokenized = TokenizedCorpus(source_prefixes, target_prefixes, groups, pairs[corpus.cells], source_of, target_of)
+    return PrefixCorpus(tokenized, sources, targets, pairs)
 
 
 def _prefixes(words: Sequence[str]) -> tuple[list[str], Ints]:

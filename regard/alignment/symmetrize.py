@@ -37,7 +37,7 @@ def symmetrize(forward: Iterable[Link], backward: Iterable[Link], how: Symmetriz
     grown = _GrowingLinks(first & second)
     grown.grow(first | second)
     if how != "grow-diag":
-        condition: Callable[[bool, bool], bool] = _both if how == "grow-diag-final-and" else _either
+        condition = all if how == "grow-diag-final-and" else any
         grown.finish(first, condition)
         grown.finish(second, condition)
     return frozenset(grown.links)
@@ -62,16 +62,16 @@ class _GrowingLinks:
                 link = heappop(ahead)
                 for source, target in NEIGHBOURS:
                     near = link[0] + source, link[1] + target
-                    if near in union and near not in self.links and _either(*self._free(near)):
+                    if near in union and near not in self.links and any(self._free(near)):
                         self._add(near)
                         added = True
                         if near > link:
                             heappush(ahead, near)
 
-    def finish(self, links: Links, condition: Callable[[bool, bool], bool]) -> None:
+    def finish(self, links: Links, condition: Callable[[Iterable[bool]], bool]) -> None:
         """Add those of `links` whose tokens are free as the condition requires."""
         for link in sorted(links):
-            if condition(*self._free(link)):
+            if condition(self._free(link)):
                 self._add(link)
 
     def _free(self, link: Link) -> tuple[bool, bool]:
@@ -82,11 +82,3 @@ class _GrowingLinks:
         self.links.add(link)
         self._sources.add(link[0])
         self._targets.add(link[1])
-
-
-def _either(source: bool, target: bool) -> bool:
-    return source or target
-
-
-def _both(source: bool, target: bool) -> bool:
-    return source and target

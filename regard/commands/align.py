@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.commands.languages import languages_of
-from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, set_threads
+from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, languages_of, set_threads
 from regard.commands.output import open_results
+from regard.commands.screen import complain
 
 if TYPE_CHECKING:
-    from regard.alignment.aligner import AlignmentOptions, Sides
+    from regard.alignment.aligner import Sides
     from regard.alignment.links import Gold, Links
 
 Pairs = Annotated[list[Path], typer.Argument(help="As for train; every line is aligned.")]
 ReverseModel = Annotated[
     Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, too.")
 ]
-Least = Annotated[float | None, typer.Option(min=0, max=1, help="The smallest weight of a link; threshold: 0.3.")]
+MinWeight = Annotated[float | None, typer.Option(min=0, max=1, help="The smallest weight of a link; threshold: 0.3.")]
 Tokenize = Annotated[
     bool,
     typer.Option(
@@ -41,8 +41,8 @@ def align(
     with_: ReverseModel = None,
     symmetrize: Annotated[str | None, typer.Option(help="Of --with; see above.")] = None,
     method: Annotated[str | None, typer.Option(help="argmax, threshold or mutual; see above.")] = None,
-    least: Least = None,
-    later: Annotated[bool, typer.Option("--later", help="Read the attention one step later.")] = False,
+    min_weight: MinWeight = None,
+    next_step: Annotated[bool, typer.Option("--next-step", help="Read the attention one step later.")] = False,
     layer: Annotated[int | None, typer.Option(min=0, help="Read this layer alone; see above.")] = None,
     head: Annotated[int | None, typer.Option(min=0, help="Read this head alone.")] = None,
     tokenize: Tokenize = False,
@@ -62,66 +62,40 @@ def align(
     as given; on standard output, or with -o in a file. With --gold the scores are on standard output, links only in -o.
 
     --method: argmax, each target token with the one it looks at most (the default); threshold, every pair with a weight
-    of --least (the default of soft); mutual, pairs in which each is the other's largest.
+    of --min-weight (the default of soft); mutual, pairs in which each is the other's largest.
 
     --symmetrize: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and (the default), or soft, links
     from the geometric mean of both models' weights.
 
     Of a Transformer, that layer and head are read, now or one step later, whose links agree best with statistics of the
-    pairs; --layer, --head or --later say it instead.
+    pairs; --layer, --head or --next-step say it instead.
     """
+    from regard.alignment import aligner
+    from regard.alignment.aligner import AlignmentOptions
+    from regard.alignment.error_rate import error_rate
+    from regard.alignment.head_selection import HeadSelection
+    from regard.tasks.registry import TRANSLATION, load_for
+
     if gold is not None and tokenize:
         raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
+    if symmetrize is not None and with_ is None:
+        raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
     set_threads(threads)
-    way = _way(symmetrize, method, with_ is not None, least, layer, head, later)
+    selection = HeadSelection(layer, head, next_step) if next_step or layer is not None or head is not None else None
+    options = AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, min_weight, selection)  # type: ignore[arg-type]
     rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
     gold_links = None if gold is None else _read_gold(gold, rows)
     with open_results(output) as out:
-        links = _align(rows, way, model, with_, device, precision)
-        if gold_links is None or output is not None:
-            links = _written(links, rows, out, tokenize, json_)
-        aligned = list(links)
+        forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
+        backward = None if with_ is None else load_for(TRANSLATION, with_, device, precision)  # type: ignore[arg-type]
+        aligned = []
+        for sides, links in zip(rows, aligner.align(rows, forward, backward, options, complain), strict=True):
+            if gold_links is None or output is not None:
+                print(_line(sides, links, tokenize, json_), file=out)
+            aligned.append(links)
     if gold_links is not None:
-        _print_error_rate(aligned, gold_links, json_)
-
-
-def _align(
-    rows: list[Sides],
-    way: AlignmentOptions,
-    model: Path,
-    reverse_model: Path | None,
-    device: str | None,
-    precision: str,
-) -> Iterator[Links]:
-    """Load the models and return the links of each row, in order."""
-    from regard.alignment import aligner
-    from regard.commands.screen import complain
-    from regard.tasks.registry import TRANSLATION, load_for
-
-    forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
-    backward = None
-    if reverse_model is not None:
-        backward = load_for(TRANSLATION, reverse_model, device, precision)  # type: ignore[arg-type]
-    return aligner.align(rows, forward, backward, way, complain)
-
-
-def _way(
-    symmetrize: str | None,
-    method: str | None,
-    two: bool,
-    least: float | None,
-    layer: int | None,
-    head: int | None,
-    later: bool,
-) -> AlignmentOptions:
-    """Return how to read links from attention, as the options say; `two` means models of both directions."""
-    from regard.alignment.aligner import AlignmentOptions
-    from regard.alignment.reading import Reading
-
-    reading = Reading(layer, head, later) if later or layer is not None or head is not None else None
-    if symmetrize is not None and not two:
-        raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
-    return AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, least, reading)  # type: ignore[arg-type]
+        rate = error_rate(aligned, gold_links)
+        typer.echo(json.dumps(rate.as_dict(), indent=2) if json_ else str(rate))
 
 
 def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | None, tokenize: bool) -> list[Sides]:
@@ -145,12 +119,10 @@ def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | Non
 
 def _report_broken(broken: dict[str, list[int]], name: str, any_pair: bool) -> None:
     """Print a notice for each reason why lines are broken; raise a ValueError if no line is a pair."""
-    from regard.commands.screen import complain
-    from regard.text.pairs import EXPECTED, LINES_SHOWN
+    from regard.text.pairs import EXPECTED, first_lines
 
     for reason, lines in broken.items():
-        first = ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")
-        where = f"line {first}" if len(lines) == 1 else f"{len(lines):,} lines ({first})"
+        where = f"line {lines[0]}" if len(lines) == 1 else f"{len(lines):,} lines ({first_lines(lines)})"
         if not any_pair:
             raise ValueError(f"{name}, {where}: no pair, {reason}; {EXPECTED}")
         complain(f"{name}, {where}: no pair, {reason}; no links there")
@@ -160,21 +132,11 @@ def _read_gold(path: Path, rows: Sequence[Sides]) -> list[Gold]:
     """Return the gold links of each row; print a notice if they seem to be counted from 1."""
     from regard.alignment.links import read_gold, without_zero
     from regard.alignment.tokens import tokens
-    from regard.commands.screen import complain
 
     gold = read_gold(path, [(len(tokens(source)), len(tokens(target))) for source, target in rows])
     if without_zero(gold):
         complain(f"{path}: no link has a 0; if it counts from 1, the scores are wrong: links are counted from 0")
     return gold
-
-
-def _written(
-    links: Iterator[Links], rows: Sequence[Sides], out: TextIO, tokenized: bool, as_json: bool
-) -> Iterator[Links]:
-    """Yield the same links, each after it is written."""
-    for sides, row_links in zip(rows, links, strict=True):
-        print(_line(sides, row_links, tokenized, as_json), file=out)
-        yield row_links
 
 
 def _line(sides: Sides, links: Links, tokenized: bool, as_json: bool) -> str:
@@ -183,10 +145,3 @@ def _line(sides: Sides, links: Links, tokenized: bool, as_json: bool) -> str:
     if as_json:
         return json.dumps({"source": sides[0], "target": sides[1], "links": sorted(links)}, ensure_ascii=False)
     return "\t".join((*sides, write_links(links))) if tokenized else write_links(links)
-
-
-def _print_error_rate(links: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
-    from regard.alignment.error_rate import error_rate
-
-    rate = error_rate(links, gold)
-    typer.echo(json.dumps(rate.as_dict(), indent=2) if as_json else str(rate))

@@ -101,13 +101,10 @@ def _attention(translator: Translator) -> str:
 
 def _next_steps(out: Path) -> str:
     """Return commands to try next."""
-    return "\n".join(
-        [
-            "",
-            "Next:",
-            f'  regard translate {out} "Sita is a good girl." --look terminal',
-            f'  regard translate {out} "The girl is reading a book." --look girl.html        a page to look into',
-            f"  regard look {out} --history        how it learned where to look",
-            "  regard train YOUR-PAIRS.tsv --out my-model        your own sentences: source TAB target, a line each",
-        ]
+    return (
+        "\nNext:\n"
+        f'  regard translate {out} "Sita is a good girl." --look terminal\n'
+        f'  regard translate {out} "The girl is reading a book." --look girl.html        a page to look into\n'
+        f"  regard look {out} --history        how it learned where to look\n"
+        "  regard train YOUR-PAIRS.tsv --out my-model        your own sentences: source TAB target, a line each"
     )

@@ -8,8 +8,18 @@ from typing import Annotated
 
 import typer
 
-from regard.commands.flags import refuse_idle
-from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, set_threads
+from regard.commands.options import (
+    Device,
+    From,
+    Model,
+    Precision,
+    Reverse,
+    Threads,
+    To,
+    languages_of,
+    refuse_idle,
+    set_threads,
+)
 
 
 def evaluate(
@@ -36,12 +46,11 @@ def evaluate(
     threads: Threads = None,
     precision: Precision = "auto",
 ) -> None:
-    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and what is
-    taken for what.
+    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
+    confusion matrix.
 
     One translation for each distinct source, against all its references. No line is dropped.
     """
-    from regard.commands.languages import languages_of
     from regard.look.diagnostics import MEASURES
     from regard.tasks.registry import task_of
     from regard.tasks.spec import EvaluationOptions

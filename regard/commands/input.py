@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from regard.text.pairs import has_lone_surrogate, read_lines
+
 MAX_CHUNK_LINES = 256
 """lines that are processed together"""
 READ_BYTES = 1 << 16
@@ -20,35 +22,22 @@ def chunks(text: list[str] | None, path: Path | None) -> Iterator[list[str]]:
     if text and path is not None:
         raise ValueError("expected texts or --input, got both")
     if text:
-        _check_texts(text)
+        for number, each in enumerate(text, 1):
+            if has_lone_surrogate(each):
+                raise ValueError(f"text {number} is not UTF-8: {each!r}")
         return _chunks(iter(text), lambda: True)
-    from regard.text.pairs import read_lines
-
     if path is not None:
-        check_input(path)
+        if path.is_dir():
+            raise ValueError(f"{path}: expected a file, got a folder")
+        if not path.exists():
+            raise ValueError(f"{path}: expected a file, and there is none")
+        if path.is_file():  # not a pipe
+            path.open("rb").close()  # raises an error before a model is loaded
         return _chunks(read_lines(path), lambda: True)
     if sys.stdin is None:
         raise ValueError("standard input is closed; expected texts, --input or lines on standard input")
     arriving = ArrivingLines(sys.stdin.buffer)
     return _chunks(read_lines(arriving), arriving.has_next)
-
-
-def check_input(path: Path) -> None:
-    """Raise a ValueError if the file cannot be opened, before a model is loaded for it. A pipe is left alone."""
-    if path.is_dir():
-        raise ValueError(f"{path}: expected a file, got a folder")
-    if not path.exists():
-        raise ValueError(f"{path}: expected a file, and there is none")
-    if path.is_file():
-        path.open("rb").close()
-
-
-def _check_texts(texts: list[str]) -> None:
-    from regard.text.pairs import has_lone_surrogate
-
-    for number, text in enumerate(texts, 1):
-        if has_lone_surrogate(text):
-            raise ValueError(f"text {number} is not UTF-8: {text!r}")
 
 
 def _chunks(lines: Iterator[str], has_next: Callable[[], bool]) -> Iterator[list[str]]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.commands.flags import refuse_idle
+from regard.commands.options import refuse_idle
+from regard.commands.screen import complain
 
 if TYPE_CHECKING:
     from regard.look.trace import Trace
@@ -18,7 +19,7 @@ HISTORY_PAGE = Path("history.html")
 """where `--history` writes without -o"""
 TracesOrModel = Annotated[
     Path,
-    typer.Argument(metavar="kept", help="A file of traces (.json), or with --history the folder of a model."),
+    typer.Argument(metavar="path", help="A file of traces (.json), or with --history the folder of a model."),
 ]
 Output = Annotated[
     Path | None,
@@ -46,7 +47,6 @@ def look(
     pieces: Annotated[bool, typer.Option("--pieces", help="Of a picture: by pieces of words.")] = False,
 ) -> None:
     """Show what a model looked at, from a file that `translate --look FILE.json` wrote."""
-    from regard.commands.screen import complain
     from regard.look import views
     from regard.look.trace_files import read
 
@@ -88,7 +88,6 @@ def _print_traces(traces: Sequence[Trace], **options: Any) -> None:
 
 def _write_history(folder: Path, output: Path | None) -> None:
     """Write the page of the validations of a training run."""
-    from regard.commands.screen import complain
     from regard.config.folder import LOG
     from regard.look import views
     from regard.look.history import read_moments

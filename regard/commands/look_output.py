@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.commands.flags import check_distinct, refuse_idle
+from regard.commands.options import check_distinct, refuse_idle
 from regard.commands.screen import complain
 
 if TYPE_CHECKING:
     from regard.look.trace import Trace
-    from regard.tasks.translation.predictor import Answer, Translator
 
 
 class LookOutput:
@@ -41,19 +40,16 @@ class LookOutput:
         for file in self._files:
             views.check(file)
 
-    def take(self, answer: Answer, translator: Translator) -> None:
-        """Show the traces of the best translation of an answer."""
-        from regard.tasks.registry import TRANSLATION
-
-        self.show(answer.translations[0].traces, lambda trace: TRANSLATION.examine(translator, trace))
-
     def show(self, traces: list[Trace], examine: Callable[[Trace], Trace]) -> None:
         """Show traces in the terminal now, and in files at the end; `examine` adds evidence, if requested."""
+        from regard.look import views
+        from regard.look.terminal import in_colour
+
         if not self.wanted:
             return
         examined = [examine(trace) for trace in traces] if self._evidence else traces
-        if self._terminal:
-            _print_traces(examined, self._view)
+        for trace in examined if self._terminal else ():
+            print("\n" + views.in_terminal(trace, colours=in_colour(sys.stdout), view=self._view) + "\n")
         if self._files:
             self._traces += examined
 
@@ -80,11 +76,3 @@ class LookOutput:
                 yield from (f"written: {path}" for path in written)
         if failed:
             raise failed[0]
-
-
-def _print_traces(traces: list[Trace], view: str | None) -> None:
-    from regard.look.terminal import in_colour
-    from regard.look.views import in_terminal
-
-    for trace in traces:
-        print("\n" + in_terminal(trace, colours=in_colour(sys.stdout), view=view) + "\n")

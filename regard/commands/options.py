@@ -1,11 +1,14 @@
-"""Options that several commands share, as annotated types for their signatures."""
+"""Options that several commands share, as annotated types for their signatures, and checks of their combinations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from regard.runtime.files import resolved
 
 Model = Annotated[Path, typer.Argument(help="The folder of a model.")]
 
@@ -49,3 +52,42 @@ def set_threads(threads: int | None) -> None:
 
     if threads is not None:
         torch.set_num_threads(threads)
+
+
+def refuse_idle(options: Mapping[str, object], expected: str) -> None:
+    """Raise a ValueError if any of these options, which have no effect here, was given: is not None or False."""
+    given = [name for name, value in options.items() if value is not None and value is not False]
+    if given:
+        raise ValueError(f"{', '.join(given)}: no effect here; {expected}")
+
+
+def check_distinct(files: Mapping[str, Path | None]) -> None:
+    """Raise a ValueError if two options name the same file to write: one would overwrite the other."""
+    seen: dict[Path, str] = {}
+    for option, file in files.items():
+        if file is None:
+            continue
+        place = resolved(file)
+        is_sink = place.exists() and not place.is_file()  # a device or pipe, such as /dev/null, takes all output
+        if place in seen and not is_sink:
+            raise ValueError(f"{seen[place]} and {option}: expected different files, got {str(file)!r} twice")
+        seen[place] = option
+
+
+def languages(source: str | None, target: str | None) -> tuple[str, str] | None:
+    """Return both languages, or None if neither is given; raise a ValueError if only one is."""
+    if source is not None and target is not None:
+        return source, target
+    if source is not None or target is not None:
+        raise ValueError("--from and --to go together: expected both or neither")
+    return None
+
+
+def languages_of(files: Sequence[Path], source: str | None, target: str | None) -> tuple[str, str] | None:
+    """Return both languages, or None, for reading files; raise a ValueError if they have no effect on any file."""
+    from regard.text.pairs import is_json_lines
+
+    chosen = languages(source, target)
+    if chosen is not None and not any(map(is_json_lines, files)):
+        raise ValueError("--from, --to: no effect here; expected a .jsonl, in whose `translation` they name the sides")
+    return chosen

@@ -15,7 +15,7 @@ def pattern(
 ) -> None:
     """Draw which query may look at which key: a row a query, a column a key, ■ where it may look.
 
-    Beyond 64 positions a cell holds several, and its shade (· ░ ▒ ▓ █) is the share of pairs that may look.
+    Beyond 64 positions a cell holds several, and its shade (· ░ ▒ ▓ █) is the fraction of pairs that may look.
 
     Names: full, causal, window, strided, dilated, global, random, blocks, longformer, bigbird, per_head; also & and |.
     Over a picture of h × w patches: grid(h, w).window(reach), .row, .column, .axial.

@@ -1,15 +1,19 @@
-"""Progress of a command: a progress bar in a terminal, plain lines elsewhere; always on standard error."""
+"""Progress of a command, a bar in a terminal and plain lines elsewhere, and its notices; always on standard error."""
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from regard.commands.errors import one_line
+from regard.runtime.warnings import RegardWarning
 
 LINE_SECONDS = 20.0
 """the interval between lines of progress without a terminal"""
@@ -74,3 +78,27 @@ def complain(text: str) -> None:
     """Print a notice or an error as one line on standard error."""
     with suppress(OSError):  # standard error is closed
         print(f"regard: {one_line(text)}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def warnings_as_notices() -> Iterator[None]:
+    """Print each of the package's own warnings in one line while the context is open; others as Python does."""
+    with warnings.catch_warnings():
+        default = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, RegardWarning):
+                complain(str(message))
+            else:
+                default(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", RegardWarning)
+        yield

@@ -40,11 +40,6 @@ def _occupy_descriptors() -> None:
             os.open(os.devnull, os.O_RDWR)  # the system assigns the lowest free number
 
 
-def flush_output() -> None:
-    """Flush standard output now, while an error can still be reported."""
-    sys.stdout.flush()
-
-
 def abandon_output() -> None:
     """Discard what could not be written, so that the interpreter does not try again, and fail, at exit."""
     with suppress(OSError, ValueError):

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.commands.languages import languages
-from regard.commands.options import Precision, Seed
+from regard.commands.options import Precision, Seed, languages
 from regard.commands.screen import Terminal
 from regard.runtime.started import STARTED
 
@@ -59,11 +58,11 @@ def train(
     threads: Threads = None,
     device: Device = None,
     precision: Precision = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
 
-    Ctrl-C keeps what was learned; go on with --resume. Everything that is told also stands in MODEL/log.jsonl.
+    Ctrl-C keeps what was learned; go on with --resume. All messages are also written to MODEL/log.jsonl.
     """
     from regard.tasks.train import train as run
 

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.commands.flags import refuse_idle
-from regard.commands.options import (
-    Device,
-    Evidence,
-    Input,
-    JsonLines,
-    Look,
-    Model,
-    Output,
-    Precision,
-    Quiet,
-    Texts,
-    Threads,
-    set_threads,
-)
+from regard.commands import options
+from regard.commands.input import chunks
+from regard.commands.look_output import LookOutput
+from regard.commands.options import refuse_idle
+from regard.commands.output import open_results
+from regard.commands.screen import complain
 
 if TYPE_CHECKING:
     from regard.alignment.carry import Kind
-    from regard.commands.look_output import LookOutput
-    from regard.tasks.translation.predictor import Answer, Search, Translator
+    from regard.tasks.translation.predictor import Answer, Search
 
 Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Hypotheses kept; 1: greedy. Default: the recipe's.")]
 NBest = Annotated[int, typer.Option(min=1, max=100, help="Give so many different texts, as rank TAB score TAB text.")]
@@ -40,10 +30,10 @@ CarryOver = Annotated[
 
 
 def translate(
-    model: Model,
-    text: Texts = None,
-    input_: Input = None,
-    output: Output = None,
+    model: options.Model,
+    text: options.Texts = None,
+    input_: options.Input = None,
+    output: options.Output = None,
     beam: Beam = None,
     n_best: NBest = 1,
     length_penalty: Annotated[float | None, typer.Option(min=0.0, help="α in log p / length^α.")] = None,
@@ -54,40 +44,47 @@ def translate(
     seed: Annotated[int | None, typer.Option(min=0, max=2**31, help="Of --sample.")] = None,
     prefix: Annotated[str, typer.Option(help="How each translation must begin.")] = "",
     carry: CarryOver = None,
-    look: Look = None,
+    look: options.Look = None,
     view: Annotated[str | None, typer.Option(help="Of a picture: grid or links. Default: grid.")] = None,
-    evidence: Evidence = False,
-    json_: JsonLines = False,
-    device: Device = None,
-    threads: Threads = None,
-    precision: Precision = "auto",
-    quiet: Quiet = False,
+    evidence: options.Evidence = False,
+    json_: options.JsonLines = False,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    precision: options.Precision = "auto",
+    quiet: options.Quiet = False,
 ) -> None:
     """Translate texts, a file or standard input; results on standard output, all else on standard error."""
     import torch
 
     from regard.alignment.carry import read_kinds
-    from regard.commands.input import chunks
-    from regard.commands.look_output import LookOutput
-    from regard.commands.output import open_results
     from regard.tasks.registry import TRANSLATION, load_for
+    from regard.text.pairs import has_lone_surrogate
 
     search = _search(beam, n_best, length_penalty, sample, temperature, top_k, top_p, seed, json_)
-    _check_prefix_and_view(prefix, view)
+    if has_lone_surrogate(prefix):
+        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
+    if view == "text":
+        raise ValueError("view: expected grid or links, got 'text', which is for labels")
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
     given, kinds = chunks(text, input_), read_kinds(carry)
-    set_threads(threads)
+    options.set_threads(threads)
     if seed is not None:
         torch.manual_seed(seed)
     with open_results(output) as out:
         translator = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
-        search = _with_defaults(search, translator.search, beam, length_penalty)
-
-        def answers(lines: list[str]) -> list[Answer]:
-            translated = translator.answers(lines, search, prefix, details=look_output.wanted)
-            return [with_carried_over(answer, kinds) for answer in translated] if kinds else translated
-
-        _write_all(given, answers, translator, look_output, out, _writer(json_, n_best), quiet)
+        if beam is None:
+            search = replace(search, beam=max(translator.search.beam, n_best))
+        if length_penalty is None:
+            search = replace(search, length_penalty=translator.search.length_penalty)
+        for lines in given:
+            for answer in translator.answers(lines, search, prefix, details=look_output.wanted):
+                carried = with_carried_over(answer, kinds) if kinds else answer
+                print(_lines(carried, json_, n_best), file=out)
+                traces = answer.translations[0].traces
+                look_output.show(traces, lambda trace: TRANSLATION.examine(translator, trace))
+                for notice in () if quiet else answer.notices:
+                    complain(f"{_short(answer.source)!r}: {notice}")
+            out.flush()
     look_output.finish(quiet)
 
 
@@ -112,54 +109,9 @@ def _search(
         refuse_idle(sampling, "expected --sample with it")
     if beam == 1 and not as_json:
         refuse_idle({"--length-penalty": length_penalty}, "expected a larger --beam with it, or --json")
-    return Search(
-        beam or max(Search.beam, n_best),
-        n_best,
-        Search.length_penalty if length_penalty is None else length_penalty,
-        sample,
-        Search.temperature if temperature is None else temperature,
-        top_k,
-        top_p,
-    )
-
-
-def _with_defaults(search: Search, defaults: Search, beam: int | None, length_penalty: float | None) -> Search:
-    """Return the search with the model's own beam size and length penalty where the options give none."""
-    if beam is None:
-        search = replace(search, beam=max(defaults.beam, search.n_best))
-    if length_penalty is None:
-        search = replace(search, length_penalty=defaults.length_penalty)
-    return search
-
-
-def _check_prefix_and_view(prefix: str, view: str | None) -> None:
-    from regard.text.pairs import has_lone_surrogate
-
-    if has_lone_surrogate(prefix):
-        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
-    if view == "text":
-        raise ValueError("view: expected grid or links, got 'text', which is for labels")
-
-
-def _write_all(
-    chunks: Iterator[list[str]],
-    answers: Callable[[list[str]], list[Answer]],
-    translator: Translator,
-    look_output: LookOutput,
-    out: TextIO,
-    write: Callable[[Answer, TextIO], None],
-    quiet: bool,
-) -> None:
-    """Write the answers to each chunk of lines, show what `--look` asks for, and print notices."""
-    from regard.commands.screen import complain
-
-    for lines in chunks:
-        for answer in answers(lines):
-            write(answer, out)
-            look_output.take(answer, translator)
-            for notice in () if quiet else answer.notices:
-                complain(f"{_short(answer.source)!r}: {notice}")
-        out.flush()
+    penalty = Search.length_penalty if length_penalty is None else length_penalty
+    temperature = Search.temperature if temperature is None else temperature
+    return Search(beam or max(Search.beam, n_best), n_best, penalty, sample, temperature, top_k, top_p)
 
 
 def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
@@ -174,32 +126,19 @@ def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
     return replace(answer, translations=distinct_texts(translations))  # some may differ no longer
 
 
-def _writer(as_json: bool, n_best: int) -> Callable[[Answer, TextIO], None]:
-    """Return the function that writes an answer in the chosen format."""
+def _lines(answer: Answer, as_json: bool, n_best: int) -> str:
+    """Return what is printed of an answer."""
     if as_json:
-        return _write_json
-    return _write_ranked if n_best > 1 else _write_text
-
-
-def _write_text(answer: Answer, out: TextIO) -> None:
-    print(answer.text, file=out)
-
-
-def _write_ranked(answer: Answer, out: TextIO) -> None:
-    for rank, each in enumerate(answer.translations, 1):
-        print(rank, f"{each.score:.4f}", each.text, sep="\t", file=out)
-
-
-def _write_json(answer: Answer, out: TextIO) -> None:
-    result = {
-        "source": answer.source,
-        "translations": [
+        translations = [
             {"text": each.text, "score": round(each.score, 6), "log_probability": round(each.log_probability, 6)}
             for each in answer.translations
-        ],
-        "notices": answer.notices,
-    }
-    print(json.dumps(result, ensure_ascii=False), file=out)
+        ]
+        result = {"source": answer.source, "translations": translations, "notices": answer.notices}
+        return json.dumps(result, ensure_ascii=False)
+    if n_best > 1:
+        ranked = enumerate(answer.translations, 1)
+        return "\n".join(f"{rank}\t{each.score:.4f}\t{each.text}" for rank, each in ranked)
+    return answer.text
 
 
 def _short(text: str) -> str:

@@ -93,13 +93,12 @@ class TrainingRecipe:
             positive("training", "learning_rate", self.learning_rate)
         for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
             fraction(f"training.{name}", getattr(self, name))
-        if not 0 <= self.balance <= 1:
-            raise ValueError(f"training.balance: expected a share in [0, 1], got {self.balance}")
+        for name in ("balance", "scheduled_sampling"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
         for name in ("guided_attention", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
-        if not 0 <= self.scheduled_sampling <= 1:
-            raise ValueError(f"training.scheduled_sampling: expected a share in [0, 1], got {self.scheduled_sampling}")
 
     @property
     def peak(self) -> float:
@@ -205,11 +204,7 @@ ARTICLE = Recipe(
     ),
     search=SearchRecipe(beam=1),
 )
-TRANSFORMER = Recipe(
-    name="transformer",
-    model=TransformerOptions(),
-    training=TrainingRecipe(warmup=600),
-)
+TRANSFORMER = Recipe(name="transformer", model=TransformerOptions(), training=TrainingRecipe(warmup=600))
 CLASSIFY = Recipe(
     name="classify",
     vocabulary=VocabularyRecipe(kind="words"),

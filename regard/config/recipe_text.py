@@ -23,7 +23,7 @@ class UnknownKeyError(ValueError):
     """A setting that a recipe does not have."""
 
 
-def suited(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Recipe:
+def default_translation_recipe(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Recipe:
     """Return the recipe for a user who names none: `best`, or the other of rnn and transformer if only that one has
     the settings."""
     errors: list[ValueError] = []

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 
 LEARNING_RATE = 0.003
 SMALL_CORPUS, LARGE_CORPUS = 5_000, 20_000
 """training pairs"""
 
 
-def better(pairs: int, on_a_gpu: bool) -> str:
+def best_model_kind(pairs: int, on_gpu: bool) -> str:
     """Return which of rnn and transformer scored higher with so many pairs (docs/results.md): after the same minutes on
     a CPU, or after a whole training on a GPU."""
-    return "transformer" if on_a_gpu and pairs >= LARGE_CORPUS else "rnn"
+    return "transformer" if on_gpu and pairs >= LARGE_CORPUS else "rnn"
 
 
 def vocabulary_size(pairs: int, joint: bool) -> int:
     """Return the number of tokens of a vocabulary. Little data gets short subwords, so that each occurs often enough to
     be learned; a joint vocabulary is twice as large."""
-    size = (
-        1000
-        if pairs < 4000
-        else 2000
-        if pairs < 15000
-        else 4000
-        if pairs < 60000
-        else 8000
-        if pairs < 500000
-        else 16000
-    )
+    size = 1000 << bisect_right((4_000, 15_000, 60_000, 500_000), pairs)
     return 2 * size if joint else size
 
 

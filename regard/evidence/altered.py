@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.evidence.subject import ExaminedTranslator
-from regard.look.trace import Altered, Trace
+from regard.look.trace import AlteredOutput, Trace
 from regard.search.force_decode import force_decode
 from regard.search.hypothesis import DecoderModel
 from regard.search.stepwise import greedy
@@ -19,7 +19,7 @@ Change = Callable[[Tensor], Tensor]
 """a function from weights [..., S] to other weights"""
 
 
-def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> list[Altered]:
+def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> list[AlteredOutput]:
     """Return greedy translations, and log p of the trace's `tokens`, with the model's own weights and with others."""
     models: dict[str, DecoderModel] = {
         "as it is": translator.model,
@@ -31,9 +31,9 @@ def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int])
     for name, model in models.items():
         with translator.autocast():
             (hypothesis,) = greedy(model, batch, lengths, translator.limit)
-            (forced,) = force_decode(model, batch, lengths, [tokens])
+            (decoding,) = force_decode(model, batch, lengths, [tokens])
         text = translator.vocabularies.target.decode(hypothesis.tokens)
-        results.append(Altered(name, text, float(forced.log_probabilities.sum())))
+        results.append(AlteredOutput(name, text, float(decoding.log_probabilities.sum())))
     return results
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from regard.evidence.agreement import evidence
 from regard.evidence.differentiating import differentiating
@@ -34,24 +33,10 @@ def _gradient(classifier: ExaminedClassifier, trace: Trace) -> Evidence:
     """Return |∂ log p(label) / ∂ x_j · x_j|, summed over the members of the ensemble and the pieces of each word."""
     reader, model = classifier.reader, classifier.model
     batch = DocumentBatch.of([reader(trace.source.text)], reader.spelling).to(classifier.device)
-    embedded: list[Tensor] = []
-
-    def capture(_: object, __: object, output: Tensor) -> Tensor:
-        embedded.append(output.detach().requires_grad_())
-        return embedded[-1]
-
-    hooks = [
-        module.register_forward_hook(capture)
-        for module in model.modules()
-        if isinstance(module, (WordEmbedding, Counts))
-    ]
-    try:
-        with differentiating(), classifier.autocast():
-            log_probs = torch.log_softmax(model(batch).logits.float(), -1)
-            gradients = torch.autograd.grad(log_probs[0, classifier.labels.index(trace.target.text)], embedded)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    inputs = [module for module in model.modules() if isinstance(module, (WordEmbedding, Counts))]
+    with differentiating(*inputs) as embedded, classifier.autocast():
+        log_probs = torch.log_softmax(model(batch).logits.float(), -1)
+        gradients = torch.autograd.grad(log_probs[0, classifier.labels.index(trace.target.text)], embedded)
     products = torch.stack([(x * dx).sum(-1) for x, dx in zip(embedded, gradients, strict=True)]).sum(0)
     by_piece = products.abs().detach().float().cpu().numpy()[0, : len(trace.source.pieces)]
     values = np.zeros((1, len(trace.source.words)), np.float32)

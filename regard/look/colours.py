@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 LEVELS = 64
 """shades above the one for a weight of 0"""
 LIGHT = ("#f4f4ec", "#b8dccb", "#70b7b7", "#398bae", "#285a9a", "#221f5c")
@@ -50,65 +52,40 @@ def ink(background: str) -> str:
 
 def luminance(colour: str) -> float:
     """Return the relative luminance as WCAG defines it, from 0 for black to 1 for white."""
-    red, green, blue = (_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5))
+    red, green, blue = _linear_rgb(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# Oklab (Björn Ottosson, 2020): linear sRGB → cone responses → their cube roots → lightness and two hues.
+
+TO_CONES = np.array(
+    [
+        (0.4122214708, 0.5363325363, 0.0514459929),
+        (0.2119034982, 0.6806995451, 0.1073969566),
+        (0.0883024619, 0.2817188376, 0.6299787005),
+    ]
+)
+TO_LAB = np.array(
+    [
+        (0.2104542553, 0.7936177850, -0.0040720468),
+        (1.9779984951, -2.4285922050, 0.4505937099),
+        (0.0259040371, 0.7827717662, -0.8086757660),
+    ]
+)
 
 
 @cache
 def shades(stops: tuple[str, ...]) -> tuple[str, ...]:
     """Return LEVELS + 1 colours, interpolated linearly between the stops in Oklab, where equal steps look equal."""
-    labs = [_to_oklab(stop) for stop in stops]
-    colours = []
-    for number in range(LEVELS + 1):
-        place = number / LEVELS * (len(labs) - 1)
-        before = min(int(place), len(labs) - 2)
-        fraction = place - before
-        stops_around = zip(labs[before], labs[before + 1], strict=True)
-        colours.append(_from_oklab([a + (b - a) * fraction for a, b in stops_around]))
-    return tuple(colours)
+    labs = np.cbrt(np.array([_linear_rgb(stop) for stop in stops]) @ TO_CONES.T) @ TO_LAB.T
+    places = np.linspace(0, len(stops) - 1, LEVELS + 1)
+    mixed = np.stack([np.interp(places, np.arange(len(stops)), channel) for channel in labs.T], 1)
+    linear = np.clip((mixed @ np.linalg.inv(TO_LAB).T) ** 3 @ np.linalg.inv(TO_CONES).T, 0, 1)
+    gamma = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return tuple("#" + "".join(f"{value:02x}" for value in row) for row in np.round(255 * gamma).astype(int).tolist())
 
 
-# Oklab (Björn Ottosson, 2020): linear sRGB → cone responses → their cube roots → lightness and two hues.
-
-TO_CONES = (
-    (0.4122214708, 0.5363325363, 0.0514459929),
-    (0.2119034982, 0.6806995451, 0.1073969566),
-    (0.0883024619, 0.2817188376, 0.6299787005),
-)
-TO_LAB = (
-    (0.2104542553, 0.7936177850, -0.0040720468),
-    (1.9779984951, -2.4285922050, 0.4505937099),
-    (0.0259040371, 0.7827717662, -0.8086757660),
-)
-FROM_CONES = (
-    (4.0767416621, -3.3077115913, 0.2309699292),
-    (-1.2684380046, 2.6097574011, -0.3413193965),
-    (-0.0041960863, -0.7034186147, 1.7076147010),
-)
-FROM_LAB = (
-    (1.0, 0.3963377774, 0.2158037573),
-    (1.0, -0.1055613458, -0.0638541728),
-    (1.0, -0.0894841775, -1.2914855480),
-)
-
-
-def _to_oklab(colour: str) -> list[float]:
-    linear = [_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5)]
-    return _times(TO_LAB, [value ** (1 / 3) for value in _times(TO_CONES, linear)])
-
-
-def _from_oklab(lab: list[float]) -> str:
-    linear = _times(FROM_CONES, [value**3 for value in _times(FROM_LAB, lab)])
-    return "#" + "".join(f"{round(255 * _gamma(max(0.0, min(1.0, value)))):02x}" for value in linear)
-
-
-def _times(matrix: tuple[tuple[float, ...], ...], vector: list[float]) -> list[float]:
-    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
-
-
-def _linear(value: float) -> float:
-    return float(value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4)
-
-
-def _gamma(value: float) -> float:
-    return float(12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055)
+def _linear_rgb(colour: str) -> list[float]:
+    """Return red, green and blue of #rrggbb in linear light, from 0 to 1."""
+    values = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    return [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]

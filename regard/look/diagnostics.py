@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.look.trace import Span, Trace
+from regard.look.trace import Trace
 from regard.text.boundaries import is_punctuation
 
 MISSED = 0.2
@@ -53,32 +53,18 @@ def diagnose(trace: Trace) -> Diagnosis:
     weights = weights[has_text].astype(np.float64)  # [target words, source words]
     coverage = weights.sum(0)
     total = max(coverage.sum(), 1e-12)
-    marks = np.array([_is_mark(word) for word in source], bool)
+    marks = np.array([bool(word.text) and all(map(is_punctuation, word.text)) for word in source], bool)
     ends = np.array([not word.text for word in source], bool)
-    content = ~marks & ~ends
+    content = [(source[index].text, coverage[index]) for index in np.flatnonzero(~marks & ~ends).tolist()]
+    logs = np.log2(np.where(weights > 0, weights, 1))
     return Diagnosis(
-        entropy=_entropy(weights),
+        entropy=float(-(weights * logs).sum(1).mean()) if len(weights) else 0.0,
         coverage=[round(float(value), 4) for value in coverage],
-        missed=[word.text for word, value in _selected(source, coverage, content) if value < MISSED],
-        repeated=[word.text for word, value in _selected(source, coverage, content) if value > REPEATED],
+        missed=[word for word, value in content if value < MISSED],
+        repeated=[word for word, value in content if value > REPEATED],
         punctuation=float(coverage[marks].sum() / total),
         end=float(coverage[ends].sum() / total),
     )
-
-
-def _entropy(weights: np.ndarray) -> float:
-    if not len(weights):
-        return 0.0
-    logs = np.log2(np.where(weights > 0, weights, 1))
-    return float(-(weights * logs).sum(1).mean())
-
-
-def _is_mark(word: Span) -> bool:
-    return bool(word.text) and all(map(is_punctuation, word.text))
-
-
-def _selected(words: Sequence[Span], values: np.ndarray, mask: np.ndarray) -> list[tuple[Span, float]]:
-    return [(word, float(value)) for word, value, selected in zip(words, values, mask, strict=True) if selected]
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Picture(NamedTuple):
     width: float
     height: float
     items: Sequence[Cell | TextLabel | Curve]
-    spoken: str
+    description: str
     """the description for screen readers"""
 
 
@@ -107,7 +107,7 @@ def grid_picture(table: Table) -> Picture:
         for row in range(0, rows, every)
     ]
     items += heads.text_labels([left + (place + 0.5) * width for place in places], top, True)
-    items += _legend(table, left, bottom + 20)
+    items += legend(table.top, left, bottom + 20)
     total_width = max(right + (label_space if mirrored else overhang), left + 180)
     return _framed(table, items, total_width, bottom + 32)
 
@@ -124,11 +124,10 @@ def _cells(table: Table, lefts: list[float], top: float, width: float, height: f
             yield Cell(lefts[column], top + row * height, width - gap, height - gap, shade, number, tooltip)
 
 
-def _legend(table: Table, x: float, y: float) -> list[Cell | TextLabel]:
-    steps, side = 12, 10.0
-    start = x + 14
-    shades = [Cell(start + step * side, y - 5, side, 10, level(step / steps)) for step in range(steps + 1)]
-    return [TextLabel("0", x, y), *shades, TextLabel(f"{table.top:.2g}", start + (steps + 1) * side + 6, y)]
+def legend(top: float, x: float, y: float) -> list[Cell | TextLabel]:
+    """Return the shades of the weights from 0 to `top`."""
+    shades = [Cell(x + 14 + 10 * step, y - 5, 10, 10, level(step / 12)) for step in range(13)]
+    return [TextLabel("0", x, y), *shades, TextLabel(f"{top:.2g}", x + 150, y)]
 
 
 # Links
@@ -141,7 +140,7 @@ def links_picture(table: Table, floor: float = 0.05) -> Picture:
     left out.
     """
     if not 0 <= floor <= 1:
-        raise ValueError(f"floor: expected a share from 0 to 1, got {floor}")
+        raise ValueError(f"floor: expected a fraction from 0 to 1, got {floor}")
     upper, lower = _line(table.columns, table.column_direction), _line(table.rows, table.row_direction)
     span = max(upper.length, lower.length)
     overhangs = {
@@ -304,5 +303,5 @@ def _framed(table: Table, items: list[Cell | TextLabel | Curve], width: float, b
     for label in framing:
         width = max(width, 2 * MARGIN + text_width(label.text, label.size, math.inf))
     rows, columns = (" ".join(labels[:LARGE_TABLE]) for labels in (table.rows, table.columns))
-    spoken = f"{title or 'attention'}, of: {rows}; to: {columns}"
-    return Picture(width, bottom + 18 * len(table.footnotes) + MARGIN / 2, [*items, *framing], spoken)
+    description = f"{title or 'attention'}, of: {rows}; to: {columns}"
+    return Picture(width, bottom + 18 * len(table.footnotes) + MARGIN / 2, [*items, *framing], description)

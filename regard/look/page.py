@@ -23,16 +23,8 @@ from regard.look.trace import Trace
 
 STYLES = ("page.css", "pictures.css")
 SCRIPTS = (
-    "data.js",
-    "drawing.js",
-    "view.js",
-    "grid.js",
-    "links.js",
-    "texts.js",
-    "steps.js",
-    "time.js",
-    "panels.js",
-    "page.js",
+    *("data.js", "drawing.js", "view.js", "grid.js", "links.js"),
+    *("texts.js", "steps.js", "time.js", "panels.js", "page.js"),
 )
 """in order: each script uses those before it"""
 

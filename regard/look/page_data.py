@@ -21,8 +21,8 @@ import numpy as np
 
 from regard.look.history import Moment
 from regard.look.table import BLANK, END
-from regard.look.trace import SIDES, Attended, Evidence, Matrix, Side, Trace, by_words
-from regard.look.units import by_units, units
+from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
+from regard.look.units import by_units, unit_spans, units
 
 MAX_BYTE = 255
 """the byte for a value of 1"""
@@ -40,13 +40,8 @@ def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
     cards: list[Any] = []
     return SYMBOLS | {
         "moments": [
-            {
-                "update": moment.update,
-                "epoch": _number(moment.epoch),
-                "loss": _number(moment.loss),
-                "score": _number(moment.score),
-            }
-            for moment in moments
+            {"update": each.update} | {name: _number(getattr(each, name)) for name in ("epoch", "loss", "score")}
+            for each in moments
         ],
         "traces": [[_trace(trace, cards) for trace in moment.traces] for moment in moments],
         "cards": cards,
@@ -60,7 +55,7 @@ def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
     return {
         "source": _side(trace.source),
         "target": _side(trace.target),
-        "attentions": [_attended(trace, each) for each in trace.attentions],
+        "attentions": [_attention(trace, each) for each in trace.attentions],
         "steps": _steps(trace),
         "candidates": [[each.text, _number(each.score), _number(each.log_probability)] for each in trace.candidates],
         "evidence": [_evidence(each) for each in trace.evidence],
@@ -73,26 +68,22 @@ def _side(side: Side) -> dict[str, Any]:
     """Return a side; its units are [text between the previous unit and this one, own text]: joined, the whole text."""
     groups = units(side)
     parts: list[list[str]] = []
-    owners: list[int] = []
     reached = 0
-    for number in range(groups[-1] + 1 if groups else 0):
-        first = groups.index(number)
-        own = side.pieces[first : first + groups.count(number)]
-        start, end = max(own[0].start, reached), max(piece.end for piece in own)
-        parts.append([side.text[reached:start], side.text[start:end]])
-        owners.append(side.groups[first])
-        reached = max(end, reached)
+    for unit in unit_spans(side):
+        start = max(unit.start, reached)
+        parts.append([side.text[reached:start], side.text[start : unit.end]])
+        reached = max(unit.end, reached)
     return {
         "units": parts,
         "words": [word.text for word in side.words],
-        "groups": owners,
-        "ended": bool(side.pieces) and side.pieces[-1].start == side.pieces[-1].end == len(side.text),
+        "groups": [side.groups[groups.index(number)] for number in range(len(parts))],
+        "ended": side.ended,
         "direction": side.direction,
         "language": side.language,
     }
 
 
-def _attended(trace: Trace, given: Attended) -> dict[str, Any]:
+def _attention(trace: Trace, given: AttentionWeights) -> dict[str, Any]:
     rows, columns = trace.sides(given.name)
     finer = by_units(given.weights, rows, columns)
     coarser = by_words(given.weights, rows, columns)

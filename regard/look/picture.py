@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from regard.look.colours import DARK_PAPER, LIGHT_PAPER, level
-from regard.look.layout import MARGIN, Cell, TextLabel, written
+from regard.look.layout import MARGIN, Cell, TextLabel, legend, written
 from regard.look.svg import document, element
 from regard.look.table import Table
 from regard.look.trace import Side, Span
@@ -77,9 +77,9 @@ def overlay(table: Table, picture: Pixels, height: int, width: int) -> str:
         elements += map(element, cells)
     across = min(PANELS_PER_ROW, len(table.rows) + 1)
     bottom = top + ((len(table.rows) + PANELS_PER_ROW) // PANELS_PER_ROW) * pitch
-    legend = _legend(largest, MARGIN, bottom + 4)
-    used |= {item.level for item in legend if isinstance(item, Cell)}
-    elements += map(element, legend)
+    shades = legend(largest, MARGIN, bottom + 4)
+    used |= {item.level for item in shades if isinstance(item, Cell)}
+    elements += map(element, shades)
     total_width = max(2 * MARGIN + across * (panel_width + PANEL_GAP) - PANEL_GAP, 220.0)
     description = f"what was looked at in a picture, by: {' '.join(table.rows)}"
     return document(total_width, bottom + 16 + MARGIN, elements, sorted(used), description)
@@ -169,11 +169,6 @@ def _cells(
         x, y = corner[0] + number % width * cell[0], corner[1] + number // width * cell[1]
         tooltip = f"{table.rows[row]} ← {table.columns[number]}: {written(weight)}"
         yield Cell(x, y, cell[0] - gap, cell[1] - gap, level(weight / largest), "", tooltip)
-
-
-def _legend(largest: float, x: float, y: float) -> list[Cell | TextLabel]:
-    shades = [Cell(x + 14 + 10 * step, y - 5, 10, 10, level(step / 12)) for step in range(13)]
-    return [TextLabel("0", x, y), *shades, TextLabel(f"{largest:.2g}", x + 150, y)]
 
 
 def _letters(column: int) -> str:

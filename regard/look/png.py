@@ -233,11 +233,8 @@ def characters(name: str) -> set[int]:
 
 def codes_with_glyphs(text: str) -> Iterable[int]:
     """Return the code points that need a glyph: neither blanks nor format characters and variation selectors."""
-    return (ord(character) for character in text if not _is_invisible(character))
-
-
-def _is_invisible(character: str) -> bool:
-    return character.isspace() or unicodedata.category(character) == "Cf" or "\ufe00" <= character <= "\ufe0f"
+    visible = (each for each in text if not (each.isspace() or "\ufe00" <= each <= "\ufe0f"))
+    return (ord(each) for each in visible if unicodedata.category(each) != "Cf")
 
 
 def script(character: str) -> str:

@@ -21,7 +21,7 @@ FONTS = (
 def render(picture: Picture) -> str:
     """Return a picture as an SVG document."""
     used = {item.level for item in picture.items if isinstance(item, Cell)}
-    return document(picture.width, picture.height, map(element, picture.items), sorted(used), picture.spoken)
+    return document(picture.width, picture.height, map(element, picture.items), sorted(used), picture.description)
 
 
 def document(width: float, height: float, elements: Iterable[str], used: list[int], description: str) -> str:

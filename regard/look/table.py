@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
-from regard.look.trace import SIDES, Attended, Evidence, Matrix, Span, Trace, by_words
+from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Span, Trace, by_words
 from regard.look.units import by_units, unit_spans
 from regard.text.boundaries import Direction
 
@@ -41,9 +42,19 @@ class Table:
             raise ValueError(f"top: expected a number above 0, got {self.top}")
 
     @property
-    def shares(self) -> Matrix:
+    def fractions(self) -> Matrix:
         """[rows, columns]: the weights as fractions of `top`, from 0 to 1."""
         return np.asarray(np.clip(self.weights / self.top, 0, 1), np.float32)
+
+
+class TableOptions(TypedDict, total=False):
+    """The arguments of `table`: what is shown of a trace."""
+
+    attention: str | None
+    layer: int | None
+    head: int | None
+    pieces: bool
+    evidence: str | None
 
 
 def table(
@@ -57,19 +68,18 @@ def table(
 ) -> Table:
     """Return the table of one attention of a trace, by words or by pieces; without a layer or head, the mean over them.
 
-    Without a name of an attention it is `trace.usual`, from target to source where there is one. `evidence` names the
-    evidence to show instead of the weights; it is by words, and of no single layer or head.
+    Without a name of an attention it is `trace.default_attention`. `evidence` names the evidence to show instead of the
+    weights; it is by words, and of no single layer or head.
     """
-    attention = attention or trace.usual
+    attention = attention or trace.default_attention
     if evidence is not None:
         return _of_evidence(trace, attention, layer, head, pieces, evidence)
-    attended = _attended(trace, attention)
-    layers, heads = attended.weights.shape[:2]
-    chosen = attended.weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
-    weights = np.asarray(chosen.mean((0, 1)), np.float32)
+    all_weights = _attention(trace, attention).weights
+    layers, heads = all_weights.shape[:2]
+    weights = mean_weights(all_weights, layer, head)
     queries, keys = trace.sides(attention)
     title = [f"{attention} attention", _title_part("layer", layer, layers), _title_part("head", head, heads)]
-    is_mean = SIDES[attention] == ("target", "source") and len(chosen) == layers and chosen.shape[1] == heads
+    is_mean = (layer is None or layers == 1) and (head is None or heads == 1)
     if pieces:
         rows, columns, between = unit_spans(queries), unit_spans(keys), by_units(weights, queries, keys)
     else:
@@ -82,8 +92,15 @@ def table(
         keys.direction,
         tuple(part for part in title if part),
         # Agreement was measured with the mean of all heads, so it does not apply to one of several.
-        tuple(agreement(each) for each in trace.evidence) if is_mean else (),
+        tuple(map(agreement, trace.evidence)) if is_mean and SIDES[attention] == ("target", "source") else (),
     )
+
+
+def mean_weights(weights: Matrix, layer: int | None, head: int | None) -> Matrix:
+    """Return the weights [rows, columns] of one layer and head of [layers, heads, rows, columns]; None: their mean."""
+    layers, heads = weights.shape[:2]
+    chosen = weights[_chosen("layer", layer, layers)][:, _chosen("head", head, heads)]
+    return np.asarray(chosen.mean((0, 1)), np.float32)
 
 
 def agreement(evidence: Evidence) -> str:
@@ -137,7 +154,7 @@ def _visible(character: str) -> str:
     return "\ufffd" if forbidden else character
 
 
-def _attended(trace: Trace, name: str) -> Attended:
+def _attention(trace: Trace, name: str) -> AttentionWeights:
     """Return the attention of that name."""
     for each in trace.attentions:
         if each.name == name:

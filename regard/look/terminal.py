@@ -51,7 +51,7 @@ def _part(table: Table, shown: list[int], colours: bool) -> str:
     left = _width(table.rows)
     heads = [table.columns[column] for column in shown]
     lines = [" " * left + "".join(_right_aligned(head, _column_width(head)) for head in heads)]
-    for name, weights, fractions in zip(table.rows, table.weights.tolist(), table.shares.tolist(), strict=True):
+    for name, weights, fractions in zip(table.rows, table.weights.tolist(), table.fractions.tolist(), strict=True):
         cells = [
             _cell(weights[column], fractions[column], _column_width(table.columns[column]), colours) for column in shown
         ]

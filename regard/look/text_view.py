@@ -10,13 +10,14 @@ import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from rich.cells import cell_len
 
 from regard.look.colours import colour, level
 from regard.look.layout import MARGIN, SMALL_SIZE, TEXT_SIZE, Cell, Curve, Picture, TextLabel, text_width
-from regard.look.table import table, visible
+from regard.look.table import TableOptions, table, visible
 from regard.look.terminal import bar, paint
 from regard.look.trace import Trace
 from regard.text.boundaries import Direction
@@ -60,16 +61,10 @@ class Passage:
     footnotes: Sequence[str]
 
 
-def passage(
-    trace: Trace,
-    *,
-    attention: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    evidence: str | None = None,
-) -> Passage:
+def passage(trace: Trace, **options: Unpack[TableOptions]) -> Passage:
     """Return the source of a trace with the weights of its words; the target must be a single word."""
-    shown = table(trace, attention=attention, layer=layer, head=head, evidence=evidence)
+    options["pieces"] = False
+    shown = table(trace, **options)
     if len(shown.rows) != 1:
         raise ValueError(f"view: text is for one answer about a text, as a label; this one has {len(shown.rows)} words")
     weights = shown.weights[0]
@@ -80,7 +75,8 @@ def passage(
     order = np.argsort(-weights, kind="stable")
     listed = [(words[place].word, float(weights[place])) for place in order[:MAX_LISTED].tolist() if weights[place] > 0]
     return Passage(
-        _heading(trace),
+        "  ".join(f"{visible(each.text)} {each.score:.2f}" for each in trace.candidates[:MAX_LISTED])
+        or visible(trace.target.text),
         _shortened(words, order[:STRONGEST_WORDS].tolist()) if len(words) > LONG_TEXT else words,
         max(float(weights.max(initial=0)), 1e-6),
         listed,
@@ -88,12 +84,6 @@ def passage(
         " · ".join(shown.title),
         shown.footnotes,
     )
-
-
-def _heading(trace: Trace) -> str:
-    if not trace.candidates:
-        return visible(trace.target.text)
-    return "  ".join(f"{visible(each.text)} {each.score:.2f}" for each in trace.candidates[:MAX_LISTED])
 
 
 def _shortened(words: list[Marked], strongest: list[int]) -> list[Marked]:
@@ -174,6 +164,6 @@ def text_picture(given: Passage) -> Picture:
     heading = TextLabel(given.heading, MARGIN, MARGIN + 8, TEXT_SIZE)
     framing = [heading, TextLabel(given.title, MARGIN, MARGIN + 26, SMALL_SIZE)]
     framing += [TextLabel(note, MARGIN, bottom + 18 * number + 9, SMALL_SIZE) for number, note in enumerate(notes)]
-    spoken = f"{given.heading}; {notes[0]}"
+    description = f"{given.heading}; {notes[0]}"
     widest = max(TEXT_WIDTH, *(text_width(label.text, label.size, math.inf) for label in framing))
-    return Picture(widest + 2 * MARGIN, bottom + 18 * len(notes) + MARGIN, [*cells, *texts, *framing], spoken)
+    return Picture(widest + 2 * MARGIN, bottom + 18 * len(notes) + MARGIN, [*cells, *texts, *framing], description)

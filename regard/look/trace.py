@@ -55,6 +55,11 @@ class Side:
         return direction(self.text)
 
     @property
+    def ended(self) -> bool:
+        """Whether the last piece is the end token."""
+        return has_end(self.text, self.pieces)
+
+    @property
     def words(self) -> list[Span]:
         return self._words[0]
 
@@ -69,7 +74,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Attended:
+class AttentionWeights:
     """The weights of one kind of attention."""
 
     name: Name
@@ -108,7 +113,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Altered:
+class AlteredOutput:
     """The output of the model when its attention weights are replaced."""
 
     name: str
@@ -125,7 +130,7 @@ class Trace:
 
     source: Side
     target: Side
-    attentions: Sequence[Attended]
+    attentions: Sequence[AttentionWeights]
     steps: Sequence[Step] = ()
     """one for each piece of the target"""
     candidates: Sequence[Candidate] = ()
@@ -133,7 +138,7 @@ class Trace:
     model: dict[str, Any] = field(default_factory=dict)
     """from the model card: what identifies the model"""
     evidence: Sequence[Evidence] = ()
-    altered: Sequence[Altered] = ()
+    altered: Sequence[AlteredOutput] = ()
 
     @property
     def weights(self) -> Matrix:
@@ -144,7 +149,7 @@ class Trace:
         return np.asarray(np.mean(means, 0), np.float32)
 
     @property
-    def usual(self) -> str:
+    def default_attention(self) -> str:
         """The name of the attention to show by default: from target to source where there is one, else the first."""
         names = [each.name for each in self.attentions]
         return next((name for name in ("cross", "pool", *names) if name in names), "cross")
@@ -198,7 +203,7 @@ class Trace:
         trace = cls(
             _read_side(fields["source"]),
             _read_side(fields["target"]),
-            [_read_attended(each) for each in fields["attentions"].items()],
+            [_read_attention(each) for each in fields["attentions"].items()],
             [_read_step(each) for each in fields.each("steps")],
             [
                 Candidate(each["text"].text(), each["score"].number(), each["log_probability"].number())
@@ -210,7 +215,7 @@ class Trace:
                 for each in fields.each("evidence")
             ],
             [
-                Altered(each["name"].text(), each["text"].text(), each["log_probability"].number())
+                AlteredOutput(each["name"].text(), each["text"].text(), each["log_probability"].number())
                 for each in fields.each("altered")
             ],
         )
@@ -234,21 +239,23 @@ class Trace:
 
 
 def by_words(weights: Matrix, rows: Side, columns: Side) -> Matrix:
-    """Return weights between words: [..., row pieces, column pieces] → [..., row words, column words].
+    """Return weights between words: [..., row pieces, column pieces] → [..., row words, column words]."""
+    return by_groups(weights, rows.groups, columns.groups)
 
-    The weight of a row word on a column word is summed over the column word's pieces and averaged over the row word's.
+
+def by_groups(weights: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """Return weights between groups of pieces, given the index of each piece's group.
+
+    The weight of a row group on a column group is summed over the pieces of the column group and averaged over those of
+    the row group.
     """
-    sums = _membership(columns)  # [pieces, words]
-    means = _membership(rows)
-    means = means / np.maximum(means.sum(0), 1)
-    return np.asarray(means.T @ weights @ sums, np.float32)
+    means, sums = (np.eye(max(groups, default=-1) + 1, dtype=np.float32)[list(groups)] for groups in (rows, columns))
+    return np.asarray((means / np.maximum(means.sum(0), 1)).T @ weights @ sums, np.float32)
 
 
-def _membership(side: Side) -> Matrix:
-    """Return a matrix [pieces, words] that is 1 where a piece belongs to a word."""
-    table = np.zeros((len(side.pieces), len(side.words)), np.float32)
-    table[np.arange(len(side.pieces)), side.groups] = 1
-    return table
+def has_end(text: str, pieces: Sequence[Span]) -> bool:
+    """Return whether the last piece is the end token: an empty span at the end of the text."""
+    return bool(pieces) and pieces[-1].start == pieces[-1].end == len(text)
 
 
 def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
@@ -256,7 +263,7 @@ def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
 
     A piece without text, such as the first byte of a character, belongs to the word at its position.
     """
-    ended = bool(pieces) and pieces[-1].start == pieces[-1].end == len(text)
+    ended = has_end(text, pieces)
     places = [min(_after_blanks(piece), len(text) - 1) for piece in (pieces[:-1] if ended else pieces)]
     bounds = word_bounds(text, places)
     starts = np.array([begin for begin, _ in bounds], np.int64)
@@ -311,14 +318,14 @@ def _read_piece(given: Field, text: str) -> Span:
     return Span(text[places[0] : places[1]], *places)
 
 
-def _read_attended(given: Field) -> Attended:
+def _read_attention(given: Field) -> AttentionWeights:
     name = given["name"].text()
     if name not in SIDES:
         raise given["name"].wrong(f"one of {', '.join(SIDES)}")
     weights = given["weights"].matrix(4)
     if 0 in weights.shape[:2]:
         raise given["weights"].wrong("at least one layer and head")
-    return Attended(name, weights)  # type: ignore[arg-type]
+    return AttentionWeights(name, weights)  # type: ignore[arg-type]
 
 
 def _read_step(given: Field) -> Step:
@@ -326,7 +333,7 @@ def _read_step(given: Field) -> Step:
     return Step(given["probability"].number(), others)
 
 
-def _rounded_fields(record: Candidate | Altered) -> dict[str, Any]:
+def _rounded_fields(record: Candidate | AlteredOutput) -> dict[str, Any]:
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in asdict(record).items()}
 
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-import numpy as np
-
-from regard.look.trace import Matrix, Side, Span
+from regard.look.trace import Matrix, Side, Span, by_groups
 from regard.text.boundaries import grapheme_bounds
 
 
 def by_units(weights: Matrix, rows: Side, columns: Side) -> Matrix:
-    """Return weights between units: [..., row pieces, column pieces] → [..., row units, column units].
-
-    They are summed over the pieces of a column unit and averaged over those of a row unit.
-    """
-    averages, sums = _membership(units(rows)), _membership(units(columns))
-    return np.asarray((averages / averages.sum(0)).T @ weights @ sums, np.float32)
+    """Return weights between units: [..., row pieces, column pieces] → [..., row units, column units]."""
+    return by_groups(weights, units(rows), units(columns))
 
 
 def units(side: Side) -> list[int]:
@@ -45,10 +39,3 @@ def unit_spans(side: Side) -> list[Span]:
             start, end = min(spans[owner].start, piece.start), max(spans[owner].end, piece.end)
             spans[owner] = Span(side.text[start:end], start, end)
     return spans
-
-
-def _membership(owners: list[int]) -> Matrix:
-    """Return a matrix [pieces, units] that is 1 where a piece belongs to a unit."""
-    table = np.zeros((len(owners), max(owners, default=-1) + 1), np.float32)
-    table[np.arange(len(owners)), owners] = 1
-    return table

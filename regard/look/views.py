@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
+from regard.look import png, svg
 from regard.look.layout import Picture, grid_picture, links_picture
-from regard.look.table import table
+from regard.look.page import page
+from regard.look.table import TableOptions, table
 from regard.look.terminal import grid
 from regard.look.text_view import marked, passage, text_picture
 from regard.look.trace import Trace
@@ -53,44 +56,27 @@ def check_shown(view: str | None, files: Sequence[Path], terminal: bool) -> None
         raise ValueError(f"view: a terminal shows no links; expected grid or text, or a file, {', '.join(PICTURES)}")
 
 
-def in_terminal(
-    trace: Trace,
-    *,
-    colours: bool,
-    view: str | None = None,
-    attention: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    pieces: bool = False,
-) -> str:
+def in_terminal(trace: Trace, *, colours: bool, view: str | None = None, **options: Unpack[TableOptions]) -> str:
     """Return a trace for the terminal: a grid, or the text with its words highlighted; a terminal shows no links."""
     check_view(view)
-    if _kind(trace, view, attention, pieces) == "text":
-        return marked(passage(trace, attention=attention, layer=layer, head=head), colours=colours)
-    shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
-    return grid(shown, colours=colours)
+    if _kind(trace, view, options) == "text":
+        return marked(passage(trace, **options), colours=colours)
+    return grid(table(trace, **options), colours=colours)
 
 
-def _kind(trace: Trace, view: str | None, attention: str | None, pieces: bool) -> str:
+def _kind(trace: Trace, view: str | None, options: TableOptions) -> str:
     """Return the requested view, or the default for this trace."""
-    pooled = (attention or trace.usual) == "pool"
-    return view or ("text" if pooled and len(trace.target.words) == 1 and not pieces else "grid")
+    pooled = (options.get("attention") or trace.default_attention) == "pool"
+    return view or ("text" if pooled and len(trace.target.words) == 1 and not options.get("pieces") else "grid")
 
 
 def save(
-    traces: Sequence[Trace],
-    path: Path,
-    *,
-    view: str | None = None,
-    attention: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    pieces: bool = False,
+    traces: Sequence[Trace], path: Path, *, view: str | None = None, **options: Unpack[TableOptions]
 ) -> list[Path]:
     """Write traces to a file and return the files written: pages and JSON hold all traces, pictures one each, numbered.
 
-    `attention`, `layer`, `head` and `pieces` choose what a picture shows; a page and JSON hold everything. If a picture
-    cannot be made, because a font is missing, the error is raised after the others are written.
+    The options choose what a picture shows; a page and JSON hold everything. If a picture cannot be made, because a
+    font is missing, the error is raised after the others are written.
     """
     check(path)
     check_view(view)
@@ -98,12 +84,11 @@ def save(
         write(traces, path)
         return [path]
     if path.suffix.lower() == ".html":
-        from regard.look.page import page
-
         write_file(path, page(traces))
         return [path]
-    files = [path] if len(traces) == 1 else [_numbered(path, number) for number in range(1, len(traces) + 1)]
-    pictures = [_picture(trace, view, attention, layer, head, pieces) for trace in traces]
+    numbered = [path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, len(traces) + 1)]
+    files = [path] if len(traces) == 1 else numbered
+    pictures = [_picture(trace, view, options) for trace in traces]
     failed = []
     for picture, file in zip(pictures, files, strict=True):
         try:
@@ -116,26 +101,16 @@ def save(
     return files
 
 
-def _picture(
-    trace: Trace, view: str | None, attention: str | None, layer: int | None, head: int | None, pieces: bool
-) -> Picture:
-    kind = _kind(trace, view, attention, pieces)
+def _picture(trace: Trace, view: str | None, options: TableOptions) -> Picture:
+    kind = _kind(trace, view, options)
     if kind == "text":
-        return text_picture(passage(trace, attention=attention, layer=layer, head=head))
-    shown = table(trace, attention=attention, layer=layer, head=head, pieces=pieces)
+        return text_picture(passage(trace, **options))
+    shown = table(trace, **options)
     return grid_picture(shown) if kind == "grid" else links_picture(shown)
 
 
 def _write(picture: Picture, file: Path) -> None:
     if file.suffix.lower() == ".svg":
-        from regard.look import svg
-
         write_file(file, svg.render(picture))
     else:
-        from regard.look import png
-
         png.save_picture(picture, file)
-
-
-def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.stem}-{number}{path.suffix}")

@@ -68,7 +68,7 @@ class LabelScores:
         cells = [[f"{count:,}" for count in row] for row in self.confusion]
         widths = [max(len(label), *(len(row[column]) for row in cells)) for column, label in enumerate(self.labels)]
         heads = "  ".join(f"{label:>{size}}" for label, size in zip(self.labels, widths, strict=True))
-        lines += ["", "what is taken for what: a row is what was expected, a column what was said", ""]
+        lines += ["", "confusion matrix: a row is an expected label, a column a predicted one", ""]
         lines.append(f"{'':{width}}  {heads}")
         for label, row in zip(self.labels, cells, strict=True):
             lines.append(
@@ -96,24 +96,19 @@ def score_labels(
     gold, predicted = np.array([ids[label] for label in expected]), table.argmax(1)
     confusion = np.zeros((len(all_labels), len(all_labels)), np.int64)
     np.add.at(confusion, (gold, predicted), 1)
-    right = gold == predicted
+    right, total = gold == predicted, confusion.sum(0) + confusion.sum(1)
+    occurs = total > 0
     accuracy = float(right.mean())
     return LabelScores(
         accuracy=100 * accuracy,
         standard_error=100 * math.sqrt(accuracy * (1 - accuracy) / len(gold)),
-        macro_f1=_macro_f1(confusion),
+        macro_f1=float(100 * (2 * confusion.diagonal()[occurs] / total[occurs]).mean()),
         log_loss=float(-np.log(np.maximum(table[np.arange(len(gold)), gold], MIN_PROBABILITY)).mean()),
         calibration_error=_calibration_error(table.max(1), right),
         texts=len(gold),
         labels=all_labels,
         confusion=confusion.tolist(),
     )
-
-
-def _macro_f1(confusion: np.ndarray[Any, Any]) -> float:
-    total = confusion.sum(0) + confusion.sum(1)
-    occurs = total > 0
-    return float(100 * (2 * confusion.diagonal()[occurs] / total[occurs]).mean())
 
 
 def _calibration_error(confidence: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:

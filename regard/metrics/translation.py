@@ -61,14 +61,6 @@ def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
     )
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Return only the chrF++ of `score`, the cheapest of the three metrics."""
-    from sacrebleu.metrics.chrf import CHRF
-
-    outputs, expected = _checked(hypotheses, references)
-    return float(CHRF(word_order=2).corpus_score(outputs, _columns(expected)).score)
-
-
 def chrf_and_chance(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
     """Return the chrF++ of `score`, and the chrF++ of the same hypotheses by chance.
 

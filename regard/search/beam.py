@@ -162,9 +162,9 @@ class _Beam:
     @property
     def can_replay(self) -> bool:
         """Can the next steps be replayed from a graph? The last one must have had their shapes."""
-        forced = max(map(len, self._prefixes)) if self._prefixes is not None else 0
+        longest_prefix = max(map(len, self._prefixes)) if self._prefixes is not None else 0
         same_shapes = self._time > 0 and self._history.weights[-1].shape[1] == self._tokens.shape[1]
-        alike = self._capturable and same_shapes and self._time >= max(self._min_length, forced)
+        alike = self._capturable and same_shapes and self._time >= max(self._min_length, longest_prefix)
         return alike and graph_replay.can_replay(self._device)
 
     @property
@@ -245,9 +245,9 @@ class _Beam:
         for row, sentence in enumerate(sentences.tolist()):
             prefix = self._prefixes[sentence]
             if time < len(prefix):
-                forced = values[row, :, prefix[time]].clone()
+                log_probability = values[row, :, prefix[time]].clone()
                 values[row] = -torch.inf
-                values[row, :, prefix[time]] = forced
+                values[row, :, prefix[time]] = log_probability
 
     def _first_possible(self, scores: Tensor) -> Tensor:
         """Return the places of the first k whose score is not −inf; where there are fewer, impossible ones fill up."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from regard.search.hypothesis import DecoderModel
 from regard.search.top_k import top_k
-from regard.text.vocabulary import END, PAD, START
+from regard.text.batches import padded
+from regard.text.vocabulary import END, START
 
 SelfAttention = Literal["encoder", "decoder"]
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -41,7 +42,7 @@ def force_decode(
     """Decode targets, which have no start token, for source [B, S] of `lengths` [B], with the k most probable tokens of
     each step."""
     steps = max(map(len, targets), default=0)
-    tokens = _padded(targets, steps).to(source.device)
+    tokens = padded([[START, *target] for target in targets], steps + 1).to(source.device)
     state = model.start(source, lengths)
     outputs: list[tuple[Tensor, ...]] = []
     for step in range(steps):
@@ -68,25 +69,13 @@ def force_decode(
     ]
 
 
-def _padded(targets: Sequence[Sequence[int]], steps: int) -> Tensor:
-    """Return the targets behind start tokens, int64 [B, steps + 1]."""
-    tokens = torch.full((len(targets), steps + 1), PAD, dtype=torch.int64)
-    tokens[:, 0] = START
-    for row, target in enumerate(targets):
-        tokens[row, 1 : len(target) + 1] = torch.tensor(target, dtype=torch.int64)
-    return tokens
-
-
 def _self_attention(
     model: DecoderModel, source: Tensor, lengths: Tensor, tokens: Tensor, target_lengths: Sequence[int]
 ) -> list[dict[SelfAttention, Floats]]:
     """Return the self-attention of each sentence without padding."""
     weights = {name: x.float().cpu().numpy() for name, x in model.attentions(source, lengths, tokens).items()}
-    sizes: list[dict[SelfAttention, int]] = [
-        {"encoder": source_length, "decoder": target_length}
-        for target_length, source_length in zip(target_lengths, lengths.tolist(), strict=True)
-    ]
+    sizes: dict[SelfAttention, Sequence[int]] = {"encoder": lengths.tolist(), "decoder": target_lengths}
     return [
-        {name: weights[name][row, ..., :size, :size] for name, size in each.items() if name in weights}
-        for row, each in enumerate(sizes)
+        {name: weights[name][row, ..., : size[row], : size[row]] for name, size in sizes.items() if name in weights}
+        for row in range(len(target_lengths))
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -11,37 +11,16 @@ from torch import Tensor
 from regard.text.vocabulary import END
 
 
-class DecoderState(Protocol):
-    """k unfinished hypotheses of B sentences. Never changed: a step returns a new one."""
-
-    def select(self, parents: Tensor) -> Self:
-        """Return the hypotheses [B, k'] of each sentence, in the given order."""
-
-    def keep(self, sentences: Tensor) -> Self:
-        """Return the state of these sentences [B'] alone, in the given order."""
-
-    def static(self, steps: int) -> StaticState | None:
-        """Return a copy in static buffers with room for so many steps, for a CUDA graph; None if that is impossible."""
-
-
-class StaticState(Protocol):
-    """A state in static buffers, which a CUDA graph updates in place."""
-
-    @property
-    def state(self) -> Any: ...
-
-    def update_(self, after: Any, parents: Tensor) -> None:
-        """Copy the state after a step, of the hypotheses [B, k], into the buffers."""
-
-    def snapshot(self, steps: int) -> Any:
-        """Return the state after so many steps, as one that is never changed."""
-
-
 class DecoderModel(Protocol):
     """A model as search sees it."""
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        """Return the state of one empty hypothesis per sentence, for source [B, S] of `lengths` [B]."""
+        """Return the state of one empty hypothesis per sentence, for source [B, S] of `lengths` [B].
+
+        A state is never changed: a step returns a new one. `select(parents [B, k'])` and `keep(sentences [B'])` return
+        the state of some of its hypotheses or sentences. `static(steps)` returns a copy in static buffers with room for
+        so many steps, which a CUDA graph updates in place (`state`, `update_`, `snapshot`), or None.
+        """
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
         """Return (logits [B, k, V], weights [B, k, layers, heads, S], the next state) after the last tokens [B, k]."""

@@ -99,7 +99,9 @@ def _decode(
     while len(sentences):
         logits, weights, state = model.step(state, tokens)
         parts = [
-            _next_tokens(log_probs(part, time >= limit.shortest), choose, _forced(prefixes, sentences[rows], time))
+            _next_tokens(
+                log_probs(part, time >= limit.shortest), choose, _prefix_tokens(prefixes, sentences[rows], time)
+            )
             for rows, part in sentence_chunks(logits[:, 0])
         ]
         chosen, gained = (torch.cat(part) for part in zip(*parts, strict=True))  # [B']
@@ -136,17 +138,17 @@ class _Path:
         return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.weights, 2))
 
 
-def _next_tokens(log_probabilities: Tensor, choose: Choose, forced: list[int] | None) -> tuple[Tensor, Tensor]:
-    """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V]. `forced`: tokens that must be taken,
-    −1 where any may."""
+def _next_tokens(log_probabilities: Tensor, choose: Choose, forced_tokens: list[int] | None) -> tuple[Tensor, Tensor]:
+    """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V]. `forced_tokens`: tokens that must be
+    taken, −1 where any may."""
     chosen = choose(log_probabilities)
-    if forced is not None:
-        given = torch.tensor(forced, device=chosen.device)
+    if forced_tokens is not None:
+        given = torch.tensor(forced_tokens, device=chosen.device)
         chosen = torch.where(given >= 0, given, chosen)
     return chosen, log_probabilities.gather(-1, chosen[:, None])[:, 0]
 
 
-def _forced(prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> list[int] | None:
+def _prefix_tokens(prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> list[int] | None:
     """Return the prefixes' tokens at this step, −1 behind their end."""
     if prefixes is None:
         return None

@@ -14,7 +14,8 @@ from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.spec import ClassificationSpec
 from regard.tasks.images.predictor import ImageClassifier
 from regard.tasks.images.spec import ImagesSpec
-from regard.tasks.spec import Predictor, TaskSpec
+from regard.tasks.predictor import Predictor
+from regard.tasks.spec import TaskSpec
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.spec import TranslationSpec
 
@@ -23,7 +24,7 @@ TASKS: Mapping[str, TaskSpec[Any, Any]] = {
     spec.name: spec for spec in (TRANSLATION, CLASSIFICATION, ImagesSpec(), CaptionsSpec())
 }
 AnyPredictor = Translator | Classifier | ImageClassifier | Captioner
-P = TypeVar("P", bound=Predictor)
+P = TypeVar("P", bound=Predictor[Any])
 
 
 def task_named(name: str) -> TaskSpec[Any, Any]:
@@ -44,7 +45,7 @@ def task_of(folder: Path) -> TaskSpec[Any, Any]:
 def load(folder: str | Path, device: str | None = None, precision: Precision = "auto") -> AnyPredictor:
     """Load the model of a folder, whatever its task. Nothing is fetched or written."""
     path = Path(folder)
-    model: AnyPredictor = task_of(path).load(path, folders.read_card(path), device, precision)
+    model: AnyPredictor = task_of(path).load(path, device, precision)
     return model
 
 
@@ -54,4 +55,4 @@ def load_for(spec: TaskSpec[P, Any], folder: str | Path, device: str | None = No
     other = task_of(path)
     if other.name != spec.name:
         raise ValueError(f"{path}: expected a {spec.noun}, got a {other.noun}; `regard {other.name}` uses it")
-    return spec.load(path, folders.read_card(path), device, precision)
+    return spec.load(path, device, precision)

@@ -8,37 +8,27 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import torch
+
+from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import read_recipe
 from regard.look.trace import Trace
-from regard.runtime.precision import Precision
+from regard.models.building import load_weights
+from regard.runtime.precision import Precision, read_device
+from regard.tasks.predictor import Predictor, ScoreReport
 from regard.training.progress import Screen
 from regard.training.task import Task
 
-
-class Predictor(Protocol):
-    """A trained model in use."""
-
-    card: dict[str, Any]
-
-
-P = TypeVar("P", bound=Predictor)
+P = TypeVar("P", bound=Predictor[Any])
 D = TypeVar("D")
 """the examples of a task: pairs of texts, or images"""
-
-
-class ScoreReport(Protocol):
-    """Scores on a data set."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the scores for JSON and for the card."""
-
-    def lines(self) -> list[str]:
-        """Return the scores as a person reads them."""
-
-
 Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
 """a file, two parallel files, or (source, target) texts"""
+
+
+Loaded = tuple[Recipe, dict[str, Any], torch.device, Precision]
+"""what every predictor has besides its model: recipe, card, device, precision"""
 
 
 @dataclass(frozen=True)
@@ -144,13 +134,22 @@ class TaskSpec(ABC, Generic[P, D]):
     def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> TrainableTask:
         """Return what the training loop trains: a pure function of its arguments."""
 
-    @abstractmethod
-    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> P:
+    def load(self, folder: Path, device: str | None, precision: Precision) -> P:
         """Load a model of this task from its folder."""
+        where, card, recipe = read_device(device), folders.read_card(folder), folders.read_recipe(folder)
+        if not isinstance(recipe.model, self.options):
+            raise ValueError(f"{folder}: damaged: expected a recipe with the model of a {self.noun}")
+        predictor = self.predictor(folder, recipe.model, (recipe, card, where, precision))
+        load_weights(predictor.model, folders.trained_weights(folder, card))
+        return predictor
 
     @abstractmethod
+    def predictor(self, folder: Path, options: Any, loaded: Loaded) -> P:
+        """Return a predictor with an untrained model of the options; the folder has its vocabularies."""
+
     def score(self, model: P, dev: Sequence[Any]) -> ScoreReport:
         """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card."""
+        return model.evaluate(dev)
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision

@@ -7,7 +7,6 @@ import platform
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -91,75 +90,36 @@ def train(
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)
     autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
-    seconds, recording = None if minutes is None else minutes * 60, RecordingScreen(screen or Silent())
-    run = _Run(spec, given, folder, resume, overwrite, seed, machine, seconds, began, recording)
-    return run.train(recipe, settings)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A call of `train`, with its arguments checked as far as that needs no data."""
-
-    spec: TaskSpec[Any, Any]
-    given: Given
-    folder: Path
-    resume: bool
-    overwrite: bool
-    seed: int
-    machine: Machine
-    seconds: float | None
-    """the time limit"""
-    began: float
-    screen: RecordingScreen
-
-    def train(self, recipe: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> AnyPredictor:
-        """Read the data, train the model, score it on dev, and return it."""
-        chosen = self.spec.recipe(recipe, settings)
-        check_out(self.folder, self.resume, self.overwrite)
-        with locked(self.folder, self.screen):
-            check_out(self.folder, self.resume, self.overwrite)  # again: another training may just have changed it
-            self.screen.status("reading")
-            data = self.spec.data(self.given, chosen, self.screen)
-            if recipe is None:
-                begun = folders.read_recipe(self.folder) if self.resume else None
-                chosen = self.spec.recipe_for(settings, len(data.train), self.machine.device.type == "cuda", begun)
-            self.screen.status("learning the vocabulary")
-            task = _task(self.spec, data, chosen, self.seed, self.screen)
-            loop = self._resumed_loop(task, data) if self.resume else self._new_loop(task, data)
-            self.screen.status("preparing the first epoch")
-            loop.run()
-            model = _finish(self.spec, self.folder, loop)
-            self.screen.close()
-            return model
-
-    def _new_loop(self, task: TrainableTask, data: TrainingData[Any]) -> Loop:
-        """Create the folder, and return the loop of a new run."""
-        create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed))
-        loop = self._loop(task)
-        for line in self.screen.lines:  # shown before there was a log
-            loop.reporter.note("said", text=line)
-        return loop
-
-    def _resumed_loop(self, task: TrainableTask, data: TrainingData[Any]) -> Loop:
-        """Return the loop of the run in the folder, where it stopped."""
-        _check_same(self.folder, task.recipe, data, self.seed)
-        loop = self._loop(task)
-        _resume(loop, self.screen)
-        return loop
-
-    def _loop(self, task: TrainableTask) -> Loop:
-        reporter = Reporter(self.folder / folders.LOG, self.screen)
-        return Loop(task, self.folder, self.machine, reporter, self.seconds, self.began)
-
-
-def _task(
-    spec: TaskSpec[Any, Any], data: TrainingData[Any], recipe: Recipe, seed: int, screen: Screen
-) -> TrainableTask:
-    """Return the task, whose recipe has no open values; show which examples it skips."""
-    task = spec.task(data, recipe, seed)
-    for line in task.skipped:
-        screen.say(f"{data.name}: {line}")
-    return task
+    chosen = spec.recipe(recipe, settings)
+    check_out(folder, resume, overwrite)
+    recording = RecordingScreen(screen or Silent())
+    with locked(folder, recording):
+        check_out(folder, resume, overwrite)  # again: another training may just have changed it
+        recording.status("reading")
+        examples = spec.data(given, chosen, recording)
+        if recipe is None:
+            begun = folders.read_recipe(folder) if resume else None
+            chosen = spec.recipe_for(settings, len(examples.train), machine.device.type == "cuda", begun)
+        recording.status("learning the vocabulary")
+        trained = spec.task(examples, chosen, seed)
+        for line in trained.skipped:
+            recording.say(f"{examples.name}: {line}")
+        if resume:
+            _check_same(folder, trained.recipe, examples, seed)
+        else:
+            create(folder, trained, _facts(trained, examples, languages, machine, seed))
+        reporter = Reporter(folder / folders.LOG, recording)
+        loop = Loop(trained, folder, machine, reporter, None if minutes is None else minutes * 60, began)
+        if resume:
+            _resume(loop, recording)
+        else:
+            for line in recording.lines:  # shown before there was a log
+                reporter.note("message", text=line)
+        recording.status("preparing the first epoch")
+        loop.run()
+        model = _finish(spec, folder, loop)
+        recording.close()
+        return model
 
 
 def _resume(loop: Loop, screen: Screen) -> None:

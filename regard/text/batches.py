@@ -27,15 +27,19 @@ class Batch:
     """[B, T]: the tokens that the decoder should predict, ending with END"""
     tokens: int
     """the number of real target tokens: END counts, START and PAD do not"""
-    real: Tensor | None
+    token_indices: Tensor | None
     """the indices of real tokens in the flattened [B · T]; None: padding is not removed, and the loss must ignore it"""
-    linked: Tensor | None = None
+    alignment: Tensor | None = None
     """bool [B, T, S]: the source positions that attention should weight, if attention is supervised"""
 
     def without_padding(self, values: Tensor) -> Tensor:
         """Return the values [B, T, ...] of the real target tokens only, [N, ...]."""
         flattened = values.flatten(0, 1)
-        return flattened if self.real is None or len(self.real) == len(flattened) else flattened[self.real]
+        return (
+            flattened
+            if self.token_indices is None or len(self.token_indices) == len(flattened)
+            else flattened[self.token_indices]
+        )
 
     @classmethod
     def of(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:

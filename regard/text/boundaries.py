@@ -15,17 +15,10 @@ CHARACTER = regex.compile(r"\X")
 JOINERS = "\u200c\u200d"
 VIRAMA = 9
 """the combining class of the sign that joins two consonants of an Indic script"""
-SCRIPTS_WITHOUT_SPACES = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Myanmar
-    (0x1780, 0x17FF),  # Khmer
-    (0x3040, 0x30FF),  # Hiragana, Katakana
-    (0x3400, 0x4DBF),  # Han
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3FFFF),
+WITHOUT_SPACES = regex.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-"""code point ranges of scripts that put no spaces between words"""
+"""a character of a script without spaces between words: Thai, Lao, Myanmar, Khmer, Hiragana, Katakana, Han"""
 
 
 def graphemes(text: str) -> list[str]:
@@ -60,7 +53,7 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
         while last > first and is_punctuation(text[last - 1]):
             last -= 1
         inside = {first, last}
-        if any(_without_spaces(character) for character in text[first:last]):
+        if WITHOUT_SPACES.search(text, first, last):
             inside |= {offset for offset in inner if first < offset < last}
         cuts = {begin, end} | (inside & graphemes_at)
         bounds += pairwise(sorted(cuts))
@@ -71,11 +64,6 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
 def is_punctuation(character: str) -> bool:
     """Return whether the character is punctuation or a symbol."""
     return unicodedata.category(character)[0] in "PS"
-
-
-def _without_spaces(character: str) -> bool:
-    """Return whether the character belongs to a script that puts no spaces between words."""
-    return any(first <= ord(character) <= last for first, last in SCRIPTS_WITHOUT_SPACES)
 
 
 def direction(text: str) -> Direction:

@@ -75,10 +75,10 @@ class DocumentBatch:
     """[B, S]: token ids, padded with 0"""
     lengths: Tensor
     """[B], at least 1; on the CPU, where an RNN needs them, or on the device, if batches come in few shapes"""
-    spelled: Tensor
+    ngrams: Tensor
     """[U, G]: the n-gram ids of each distinct word, padded with 0; word 0 is empty and has none"""
-    which: Tensor
-    """[B, S]: the index of each word in `spelled`"""
+    word_indices: Tensor
+    """[B, S]: the index of each word in `ngrams`"""
     sentences: Tensor
     """[B, N]: the number of words of each sentence, padded with 0"""
     tokens: int
@@ -91,7 +91,7 @@ class DocumentBatch:
     """[B, S, 2C]: for training texts, how informative each word is by the counts of the other folds"""
 
     @cached_property
-    def real(self) -> Tensor:
+    def attention_mask(self) -> Tensor:
         """bool [B, S]: True for words, False for padding"""
         positions = torch.arange(self.source.shape[1], device=self.lengths.device)
         return (positions < self.lengths[:, None]).to(self.source.device, non_blocking=True)
@@ -99,7 +99,7 @@ class DocumentBatch:
     @property
     def shape(self) -> tuple[int, ...]:
         """(B, S, U, G)"""
-        return *self.source.shape, *self.spelled.shape
+        return *self.source.shape, *self.ngrams.shape
 
     @classmethod
     def of(
@@ -111,13 +111,13 @@ class DocumentBatch:
     ) -> DocumentBatch:
         """Return the batch of the documents. An empty one becomes one PAD token, so that attention has a position."""
         word_ids = {"": 0}
-        which = [[word_ids.setdefault(word, len(word_ids)) for word in each.words] or [0] for each in documents]
-        lengths = [len(row) for row in which]
+        word_indices = [[word_ids.setdefault(word, len(word_ids)) for word in each.words] or [0] for each in documents]
+        lengths = [len(row) for row in word_indices]
         return cls(
             padded([[piece.token for piece in each.pieces] or [PAD] for each in documents]),
             torch.tensor(lengths),
             padded([spelling(word) or (PAD,) for word in word_ids]),
-            padded(which),
+            padded(word_indices),
             padded([each.sentences or [1] for each in documents]),
             sum(lengths),
             None if labels is None else torch.tensor(labels),
@@ -131,17 +131,17 @@ class DocumentBatch:
         """
         rows, size = (rounded(length) for length in self.source.shape)
         size = -(-size // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
-        words, ngrams = (
-            _power_of_two(length, minimum)
-            for length, minimum in zip(self.spelled.shape, (MIN_WORDS, MIN_NGRAMS), strict=True)
+        word_count, ngram_count = (
+            max(minimum, 1 << max(0, length - 1).bit_length())  # a power of 2
+            for length, minimum in zip(self.ngrams.shape, (MIN_WORDS, MIN_NGRAMS), strict=True)
         )
         lengths = _pad_to(self.lengths, rows, fill=1)
         return replace(
             self,
             source=_pad_to(self.source, rows, size, fill=PAD),
             lengths=lengths,
-            spelled=_pad_to(self.spelled, words, ngrams, fill=PAD),
-            which=_pad_to(self.which, rows, size, fill=0),
+            ngrams=_pad_to(self.ngrams, word_count, ngram_count, fill=PAD),
+            word_indices=_pad_to(self.word_indices, rows, size, fill=0),
             sentences=lengths[:, None],
             labels=None if self.labels is None else _pad_to(self.labels, rows, fill=IGNORED),
             fold=None if self.fold is None else _pad_to(self.fold, rows, fill=0),
@@ -174,8 +174,3 @@ def _pad_to(table: Tensor, *sizes: int, fill: int) -> Tensor:
     padded_table = table.new_full(sizes, fill)
     padded_table[tuple(slice(size) for size in table.shape)] = table
     return padded_table
-
-
-def _power_of_two(size: int, minimum: int) -> int:
-    """Return the size rounded up to a power of 2, and to at least `minimum`."""
-    return max(minimum, 1 << max(0, size - 1).bit_length())

@@ -41,14 +41,9 @@ class Examples:
         self, pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary, variety: Variety, seed: int
     ) -> None:
         self._variety, self._seed = variety, seed
-        self._plain = [
-            Example(*both)
-            for both in zip(
-                source.encode_all(pair.source for pair in pairs),
-                target.encode_all(pair.target for pair in pairs),
-                strict=True,
-            )
-        ]
+        sides = source.encode_all(pair.source for pair in pairs), target.encode_all(pair.target for pair in pairs)
+        self.plain = [Example(*both) for both in zip(*sides, strict=True)]
+        """the examples without any variation"""
         self._pairs = pairs
         self._source, self._target = source, target
         self._segmentations = tuple(
@@ -58,30 +53,20 @@ class Examples:
         self._chunk_ids: dict[tuple[int, bool, bool], tuple[IntArray, IntArray]] = {}
 
     def __len__(self) -> int:
-        return len(self._plain)
-
-    @property
-    def plain(self) -> list[Example]:
-        """The examples without any variation."""
-        return self._plain
+        return len(self.plain)
 
     def epoch(self, number: int) -> list[Example]:
         """Return all examples, each in the form drawn for it in this epoch."""
         variety = self._variety
         if variety == Variety():
-            return self._plain
+            return self.plain
         rng = np.random.default_rng([self._seed, number])
         lower = rng.random(len(self)) < variety.lower_case
         no_stop = rng.random(len(self)) < variety.no_stop
+        forms = list(enumerate(zip(lower.tolist(), no_stop.tolist(), strict=True)))
         if not variety.segmentation:
-            return [
-                self._encode(index, *form) if any(form) else self._plain[index]
-                for index, form in enumerate(zip(lower.tolist(), no_stop.tolist(), strict=True))
-            ]
-        chunk_ids = [
-            self._chunks(index, *form) for index, form in enumerate(zip(lower.tolist(), no_stop.tolist(), strict=True))
-        ]
-        return self._segment(chunk_ids, rng)
+            return [self._encode(index, *form) if any(form) else self.plain[index] for index, form in forms]
+        return self._segment([self._chunks(index, *form) for index, form in forms], rng)
 
     def _encode(self, index: int, lower: bool, no_stop: bool) -> Example:
         """Return an example in the given form, segmented by the vocabularies."""

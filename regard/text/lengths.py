@@ -1,4 +1,4 @@
-"""Limits on the length of training lines, and the part of a corpus within them.
+"""Limits on the length of training lines, the part of a corpus within them, and the cutting of a longer text.
 
 A single line as long as a book would determine the memory and time of a whole training run. The limit is generous and
 taken from the data: several times the length of nearly all lines, and never so short that ordinary sentences exceed it.
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.text.pairs import Corpus, Pair
+from regard.text.vocabulary import Piece
 
 Counted = tuple[Pair, int]
 """a pair and the number of tokens of its longer side"""
@@ -21,10 +22,10 @@ MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"
 """the recipe keys that set the limits"""
 
 
-def limit_from(lengths: Sequence[int], least: int) -> int:
-    """Return the length beyond which lines are skipped, at least `least`. A single long line never raises it."""
+def limit_from(lengths: Sequence[int], minimum: int) -> int:
+    """Return the length beyond which lines are skipped, at least `minimum`. A single long line never raises it."""
     ordered = sorted(lengths)
-    return max(least, FACTOR * ordered[int(QUANTILE * (len(ordered) - 1))]) if ordered else least
+    return max(minimum, FACTOR * ordered[int(QUANTILE * (len(ordered) - 1))]) if ordered else minimum
 
 
 def character_limit(pairs: Sequence[Pair]) -> int:
@@ -86,3 +87,20 @@ def _within(pairs: Sequence[Counted], limit: int, name: str, skipped: list[str])
         lines = [pair.line for pair, count in pairs if count > limit]
         skipped += [name + line for line in Corpus([], 0, {reason: lines}).report()]
     return indices
+
+
+def cut(text: str, pieces: Sequence[Piece], max_pieces: int) -> list[str]:
+    """Return consecutive parts of a tidied text, each with at most `max_pieces` of its pieces.
+
+    A part ends at the last space within the limit or, where there is no space, after a piece.
+    """
+    parts, begin, first = [], 0, 0
+    while len(pieces) - first > max_pieces:
+        end = max(pieces[first + max_pieces - 1].end, begin + 1)
+        space = text.rfind(" ", begin + 1, end + 1)
+        cut_at = end if space < 0 else space
+        parts.append(text[begin:cut_at].strip())
+        begin = cut_at
+        while first < len(pieces) and pieces[first].start < cut_at:
+            first += 1
+    return [part for part in (*parts, text[begin:].strip()) if part]

@@ -70,7 +70,7 @@ class Corpus:
 
     def report(self) -> list[str]:
         """Return one sentence for each reason: how many lines were skipped, and the first of them."""
-        return [_describe_skipped(reason, lines) for reason, lines in self.skipped.items()]
+        return [f"{_lines(len(each))} skipped, {reason}: {first_lines(each)}" for reason, each in self.skipped.items()]
 
 
 def read_pairs(paths: Sequence[str | Path], reverse: bool = False, languages: tuple[str, str] | None = None) -> Corpus:
@@ -300,6 +300,6 @@ def _lines(count: int) -> str:
     return f"{count:,} line{'' if count == 1 else 's'}"
 
 
-def _describe_skipped(reason: str, lines: list[int]) -> str:
-    first = ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")
-    return f"{_lines(len(lines))} skipped, {reason}: {first}"
+def first_lines(lines: Sequence[int]) -> str:
+    """Return the first few line numbers."""
+    return ", ".join(map(str, lines[:LINES_SHOWN])) + (", …" if len(lines) > LINES_SHOWN else "")

@@ -185,8 +185,8 @@ class Loop:
             began = time.monotonic()
             self.reporter.status("validating")
             with averaged(self.model, self.average), autocast(machine.precision, machine.device):
-                most = self._pacing.validated(plan)
-                validation = self.task.validate(progress.validations, machine.device, most)
+                max_sources = self._pacing.validated(plan)
+                validation = self.task.validate(progress.validations, machine.device, max_sources)
             final = self._pacing.rehearse(progress) if follows_clock else None
             best = is_best(progress, validation)
             if best:

@@ -96,7 +96,7 @@ class Reporter:
 
     def say(self, text: str) -> None:
         """Log a message, and show it."""
-        self.note("said", text=text)
+        self.note("message", text=text)
         self._screen.say(text)
 
     def status(self, text: str) -> None:

@@ -82,9 +82,9 @@ class Task(Protocol):
         """Return (the loss to minimize; the mean loss to report, without gradient). It may update a moving average in
         `progress`."""
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
-        """Score the model on the first `most` sources of dev. The `number`-th validation shows the `number`-th source
-        as its example."""
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
+        """Score the model on the first `max_sources` sources of dev. The `number`-th validation shows the `number`-th
+        source as its example."""
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         """Measure on a sample how many seconds the final scoring of all of dev would take; None: unknown.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from regard.look.trace import Attended, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Span, Trace
 from regard.text.normal import tidy
 
 
@@ -21,7 +21,7 @@ def side(text: str, pieces: Sequence[str] | None = None) -> Side:
 
 
 def trace(source: Side, target: Side, weights: object) -> Trace:
-    return Trace(source, target, [Attended("cross", np.array(weights, np.float32)[None, None])])
+    return Trace(source, target, [AttentionWeights("cross", np.array(weights, np.float32)[None, None])])
 
 
 class Told:

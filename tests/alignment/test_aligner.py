@@ -3,8 +3,8 @@
 import pytest
 
 from regard.alignment.aligner import BATCH_SIZE, MAX_CHARACTERS, AlignmentOptions, align
+from regard.alignment.head_selection import HeadSelection
 from regard.alignment.links import parse_links
-from regard.alignment.reading import Reading
 from tests.alignment.hand_made import Told, same_word
 
 PAIRS = [
@@ -51,16 +51,16 @@ def test_two_directions_are_put_together_source_first() -> None:
 
 def test_the_way_reaches_the_links() -> None:
     pairs = [("a b", "a b")]
-    assert list(align(pairs, Told(same_word), way=AlignmentOptions(reading=Reading(later=True)))) == [
+    assert list(align(pairs, Told(same_word), options=AlignmentOptions(selection=HeadSelection(next_step=True)))) == [
         parse_links("1-0")
     ], "the row of b, then of the end"
-    assert list(align(pairs, Told(same_word), way=AlignmentOptions(least=0.7))) == [frozenset()]
+    assert list(align(pairs, Told(same_word), options=AlignmentOptions(min_weight=0.7))) == [frozenset()]
     weak = Told(lambda one, other: 0.1 * (one == other))
     assert list(align(pairs, weak)) == [frozenset()], "both look at the end token"
-    assert list(align(pairs, weak, way=AlignmentOptions(end=False))) == [parse_links("0-0 1-1")]
-    assert list(align(pairs, weak, weak, way=AlignmentOptions(end=False))) == [parse_links("0-0 1-1")]
+    assert list(align(pairs, weak, options=AlignmentOptions(end=False))) == [parse_links("0-0 1-1")]
+    assert list(align(pairs, weak, weak, options=AlignmentOptions(end=False))) == [parse_links("0-0 1-1")]
     both = Told(lambda one, other: 0.45)
-    assert list(align(pairs, both, way=AlignmentOptions("threshold"))) == [parse_links("0-0 0-1 1-0 1-1")]
+    assert list(align(pairs, both, options=AlignmentOptions("threshold"))) == [parse_links("0-0 0-1 1-0 1-1")]
     assert list(align(pairs, both, both, AlignmentOptions("mutual", "soft"))) == [parse_links("0-0")]
 
 
@@ -85,7 +85,7 @@ def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:
     long = "a " * (MAX_CHARACTERS // 2 + 1)
     pairs = [("a b", "b"), (long, "a"), ("a", "x " * 1_000_000), ("a", "a")]
     translator, told = Told(same_word), list[str]()
-    found = list(align(pairs, translator, tell=told.append))
+    found = list(align(pairs, translator, notify=told.append))
     assert found == [{(1, 0)}, frozenset(), frozenset(), {(0, 0)}]
     assert translator.asked == [pairs[0], pairs[3]]
     assert told == ["2 lines skipped, longer than 2,000 characters, no links there: 2, 3"]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.alignment.extract import combine, links_of, token_weights
+from regard.alignment.head_selection import HeadSelection
 from regard.alignment.links import parse_links
-from regard.alignment.reading import Reading
 from regard.alignment.tokens import tokens
 from regard.look.trace import Side, Span, Trace
 from regard.text.normal import tidy
@@ -36,7 +36,7 @@ def test_summed_over_source_pieces_averaged_over_target_pieces() -> None:
 
 def test_one_step_later_is_the_row_of_the_next_piece() -> None:
     found = token_weights(
-        trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent", Reading(later=True)
+        trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent", HeadSelection(next_step=True)
     )
     expected = [[0.1, 0.7, 0.2], [0.05, 0.5, 0.4], [0.4, 0.0, 0.6], [0.0, 0.5, 0.0]]
     np.testing.assert_allclose(found, expected, atol=1e-6)
@@ -44,7 +44,9 @@ def test_one_step_later_is_the_row_of_the_next_piece() -> None:
 
 def test_one_step_later_the_last_piece_of_an_unfinished_text_keeps_its_own() -> None:
     unfinished = Side(TARGET.text, TARGET.pieces[:-1])
-    found = token_weights(trace(SOURCE, unfinished, WEIGHTS[:-1]), "unseen boys run", TARGET.text, Reading(later=True))
+    found = token_weights(
+        trace(SOURCE, unfinished, WEIGHTS[:-1]), "unseen boys run", TARGET.text, HeadSelection(next_step=True)
+    )
     np.testing.assert_allclose(found[-1], [0.4, 0.0, 0.6], atol=1e-6)
 
 
@@ -111,7 +113,7 @@ ROWS = np.array([[0.6, 0.3, 0.0], [0.5, 0.4, 0.1], [0.1, 0.2, 0.2], [0.0, 0.0, 0
 
 
 @pytest.mark.parametrize(
-    ("method", "least", "end", "expected"),
+    ("method", "min_weight", "end", "expected"),
     [
         ("argmax", None, True, "0-0 0-1"),
         ("argmax", None, False, "0-0 0-1 1-2"),
@@ -123,8 +125,8 @@ ROWS = np.array([[0.6, 0.3, 0.0], [0.5, 0.4, 0.1], [0.1, 0.2, 0.2], [0.0, 0.0, 0
         ("mutual", 0.61, True, ""),
     ],
 )
-def test_links_from_weights(method: str, least: float | None, end: bool, expected: str) -> None:
-    assert links_of(ROWS, method, least, end) == parse_links(expected)  # type: ignore[arg-type]
+def test_links_from_weights(method: str, min_weight: float | None, end: bool, expected: str) -> None:
+    assert links_of(ROWS, method, min_weight, end) == parse_links(expected)  # type: ignore[arg-type]
 
 
 def test_mutual_is_each_others_largest() -> None:

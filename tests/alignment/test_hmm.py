@@ -159,7 +159,7 @@ def test_any_text_has_links_within_it(pairs: Pairs) -> None:
         assert all(0 <= one < len(source) and 0 <= two < len(target) for one, two in links)
 
 
-@pytest.mark.parametrize("least", [0.0, -1.0, 1.5])
-def test_least_is_a_belief(least: float) -> None:
-    with pytest.raises(ValueError, match="least: expected more than 0 and at most 1"):
-        statistical_links([(["a"], ["b"])], least)
+@pytest.mark.parametrize("threshold", [0.0, -1.0, 1.5])
+def test_the_threshold_is_a_probability(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold: expected more than 0 and at most 1"):
+        statistical_links([(["a"], ["b"])], threshold)

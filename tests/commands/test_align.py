@@ -9,8 +9,8 @@ import pytest
 
 import regard
 from regard.alignment import AlignmentOptions, align, error_rate, parse_links, read_gold, write_links
-from regard.alignment.reading import Reading
-from tests.test_cli import Inside, inside, refused  # noqa: F401, a fixture
+from regard.alignment.head_selection import HeadSelection
+from tests.commands.run import Inside, refused
 from tests.training import toy
 
 TEXTS = [(source.replace(".", " ."), target.replace(".", " .")) for source, target in toy.PAIRS[:6]]
@@ -33,11 +33,11 @@ def expected(
     files: Path, way: AlignmentOptions | None = None, both: bool = False, texts: list[tuple[str, str]] = TEXTS
 ) -> list[str]:
     translators = [regard.load(files / name, "cpu") for name in ("forward", "backward")[: 1 + both]]
-    found = [write_links(links) for links in align(texts, *translators, way=way)]
+    found = [write_links(links) for links in align(texts, *translators, options=way)]
     return [*found[:3], "", "", *found[3:]]
 
 
-def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:
     done = inside("align", files / "forward", files / "pairs.tsv")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split("\n") == [*expected(files), ""]
@@ -53,29 +53,32 @@ def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:  #
     [
         ([], AlignmentOptions()),
         (["--symmetrize", "intersection"], AlignmentOptions(symmetrization="intersection")),
-        (["--symmetrize", "union", "--later"], AlignmentOptions(symmetrization="union", reading=Reading(later=True))),
+        (
+            ["--symmetrize", "union", "--next-step"],
+            AlignmentOptions(symmetrization="union", selection=HeadSelection(next_step=True)),
+        ),
         (["--symmetrize", "soft"], AlignmentOptions("threshold", "soft")),
         (["--symmetrize", "soft", "--method", "mutual"], AlignmentOptions("mutual", "soft")),
-        (["--method", "threshold", "--least", "0.1"], AlignmentOptions("threshold", least=0.1)),
+        (["--method", "threshold", "--min-weight", "0.1"], AlignmentOptions("threshold", min_weight=0.1)),
     ],
 )
-def test_two_directions(arguments: list[str], way: AlignmentOptions, files: Path, inside: Inside) -> None:  # noqa: F811
+def test_two_directions(arguments: list[str], way: AlignmentOptions, files: Path, inside: Inside) -> None:
     done = inside("align", files / "forward", files / "pairs.tsv", "--with", files / "backward", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split("\n") == [*expected(files, way, both=True), ""]
 
 
-def test_a_file_appears_when_all_is_done(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_file_appears_when_all_is_done(files: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("align", files / "forward", files / "pairs.tsv", "-o", tmp_path / "links")
     assert (done.returncode, done.stdout) == (0, "")
     assert (tmp_path / "links").read_text(encoding="utf-8").split("\n") == [*expected(files), ""]
     assert [path.name for path in tmp_path.iterdir()] == ["links"]
 
 
-def test_tokens_are_as_given_and_tokenize_splits_them(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_tokens_are_as_given_and_tokenize_splits_them(files: Path, tmp_path: Path, inside: Inside) -> None:
     """As given, "mango." is one token; the table that --tokenize writes is itself a table of pairs."""
     pairs = toy.write_tsv(tmp_path / "pairs.tsv", [toy.PAIRS[0], ("", "")])
-    all_pairs = ("--method", "threshold", "--least", "0")
+    all_pairs = ("--method", "threshold", "--min-weight", "0")
     given = inside("align", files / "forward", pairs, *all_pairs).stdout.split("\n")
     assert max(parse_links(given[0])) == (4, 2) and given[1] == ""
     done = inside("align", files / "forward", pairs, "--tokenize", "-o", tmp_path / "table.tsv")
@@ -86,14 +89,14 @@ def test_tokens_are_as_given_and_tokenize_splits_them(files: Path, tmp_path: Pat
     assert links == inside("align", files / "forward", tmp_path / "table.tsv").stdout.split("\n")[0]
 
 
-def test_json_is_one_object_a_line(files: Path, inside: Inside) -> None:  # noqa: F811
+def test_json_is_one_object_a_line(files: Path, inside: Inside) -> None:
     done = inside("align", files / "forward", files / "pairs.tsv", "--json")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [" ".join(f"{i}-{j}" for i, j in row["links"]) for row in rows] == expected(files)
     assert (rows[0]["source"], rows[0]["target"]) == TEXTS[0] and rows[4]["source"] == "Rahul"
 
 
-def test_a_broken_line_gets_no_links_and_a_notice(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_broken_line_gets_no_links_and_a_notice(files: Path, tmp_path: Path, inside: Inside) -> None:
     """Nothing is dropped and nothing moves: line n of the links is of line n of the pairs."""
     good = "\t".join(TEXTS[0]).encode()
     whole = expected(files)[0]
@@ -112,7 +115,7 @@ def test_a_broken_line_gets_no_links_and_a_notice(files: Path, tmp_path: Path, i
 def test_broken_objects_get_no_links_and_text_that_is_white_neither(
     files: Path,
     tmp_path: Path,
-    inside: Inside,  # noqa: F811
+    inside: Inside,
 ) -> None:
     good = json.dumps(dict(zip(("source", "target"), TEXTS[0], strict=True)))
     lines = [good, "{", '{"source": 5, "target": "x"}', "", '{"source": "\\u2003", "target": "x"}', good]
@@ -133,7 +136,7 @@ def gold_file(path: Path, add: int = 0) -> Path:
     return path
 
 
-def test_gold_gives_the_error_rate(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_gold_gives_the_error_rate(files: Path, tmp_path: Path, inside: Inside) -> None:
     gold = gold_file(tmp_path / "gold")
     rate = error_rate([parse_links(line) for line in expected(files)], read_gold(gold))
     done = inside("align", files / "forward", files / "pairs.tsv", "--gold", gold, "-o", tmp_path / "links")
@@ -144,7 +147,7 @@ def test_gold_gives_the_error_rate(files: Path, tmp_path: Path, inside: Inside) 
     assert json.loads(done.stdout) == json.loads(json.dumps(rate.as_dict()))
 
 
-def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside: Inside) -> None:
     told = refused(inside("align", files / "forward", files / "pairs.tsv", "--gold", gold_file(tmp_path / "one", 1)))
     assert "one, line 1: link" in told and "counts from 1" in told
     (tmp_path / "fits").write_text("\n".join(["1-1", "1-2", *[""] * 6]) + "\n", encoding="utf-8")
@@ -161,7 +164,7 @@ def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside:
         (["MODEL", "PAIRS", "--symmetrize", "union"], "expected --with"),
         (["MODEL", "PAIRS", "--with", "MODEL", "--symmetrize", "best"], "soft, got 'best'"),
         (["MODEL", "PAIRS", "--method", "best"], "mutual, got 'best'"),
-        (["MODEL", "PAIRS", "--least", "2"], "--least"),
+        (["MODEL", "PAIRS", "--min-weight", "2"], "--min-weight"),
         (["MODEL", "PAIRS", "--gold", "NOWHERE"], "nowhere"),
         (["MODEL", "PAIRS", "--gold", "GOLD", "--tokenize"], "without --tokenize"),
         (["MODEL", "PAIRS", "--gold", "SHORT"], "for each of 8 pairs, got 1 lines"),
@@ -170,7 +173,7 @@ def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside:
         (["MODEL", "PAIRS", "--from", "en"], "--from and --to go together"),
     ],
 )
-def test_a_mistake_is_one_line(arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_mistake_is_one_line(arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "short").write_text("0-0\n", encoding="utf-8")
     names = {
         "MODEL": files / "forward",

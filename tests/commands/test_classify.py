@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli import Inside, inside, refused  # noqa: F401, a fixture
+from tests.commands.run import Inside, refused
 from tests.training import toy_labels as toy
 
 SETTINGS = [part for key, value in toy.TINY.items() for part in ("--set", f"{key}={value}")]
@@ -23,20 +23,20 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_train_by_the_command(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_train_by_the_command(here: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("train", here / "texts.tsv", "--task", "classify", "--out", tmp_path / "m", *SETTINGS)
     assert done.returncode == 0 and done.stdout == ""
     assert "texts to train on" in done.stderr and "good " in done.stderr and "accuracy" in done.stderr
     assert f"now: regard classify {tmp_path / 'm'}" in done.stderr.replace("\n", "")
 
 
-def test_a_line_for_every_line(here: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_line_for_every_line(here: Path, inside: Inside) -> None:
     done = inside("classify", here / "model", stdin=b"The film is gripping.\n\nHer play is boring.\n")
     assert done.returncode == 0 and done.stdout == "good\n\nbad\n" and done.stderr == ""
     assert inside("classify", here / "model", "It is lovely.", "It is clumsy.").stdout == "good\nbad\n"
 
 
-def test_probabilities_and_json(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_probabilities_and_json(here: Path, tmp_path: Path, inside: Inside) -> None:
     given = tmp_path / "lines.txt"
     given.write_text("The film is gripping.\n\n")
     done = inside("classify", here / "model", "-i", given, "-p", "-o", tmp_path / "out.txt")
@@ -52,7 +52,7 @@ def test_probabilities_and_json(here: Path, tmp_path: Path, inside: Inside) -> N
 
 
 @pytest.mark.parametrize("ending", ["svg", "html", "json", "png"])
-def test_every_view(here: Path, tmp_path: Path, inside: Inside, ending: str) -> None:  # noqa: F811
+def test_every_view(here: Path, tmp_path: Path, inside: Inside, ending: str) -> None:
     path = tmp_path / f"a.{ending}"
     text = "The film is gripping. " + "It goes on and on. " * (1 if ending == "json" else 120)
     more = ["--evidence"] if ending == "json" else []
@@ -66,19 +66,19 @@ def test_every_view(here: Path, tmp_path: Path, inside: Inside, ending: str) -> 
         assert inside("look", path, "--view", "grid").returncode == 0
 
 
-def test_how_it_learned(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_how_it_learned(here: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("look", here / "model", "--history", "-o", tmp_path / "history.html")
     assert done.returncode == 0 and "written" in done.stderr and (tmp_path / "history.html").stat().st_size > 10_000
 
 
-def test_in_the_terminal(here: Path, inside: Inside) -> None:  # noqa: F811
+def test_in_the_terminal(here: Path, inside: Inside) -> None:
     done = inside("classify", here / "model", "The film is gripping, they say.", "--look", "terminal")
     assert done.stdout.startswith("good\n\ngood ") and "gripping█" in done.stdout
 
 
-def test_evaluate(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_evaluate(here: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("evaluate", here / "model", here / "texts.tsv")
-    assert done.returncode == 0 and "macro-F1" in done.stdout and "what is taken for what" in done.stdout
+    assert done.returncode == 0 and "macro-F1" in done.stdout and "confusion matrix" in done.stdout
     told = json.loads(inside("evaluate", here / "model", here / "texts.tsv", "--json", "--calibrated").stdout)
     assert told["texts"] == len(toy.TEXTS) and sum(map(sum, told["confusion"])) == len(toy.TEXTS)
     broken = tmp_path / "broken.tsv"
@@ -87,7 +87,7 @@ def test_evaluate(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: 
     assert "for translators" in refused(inside("evaluate", here / "model", here / "texts.tsv", "--beam", "3"))
 
 
-def test_mistakes(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_mistakes(here: Path, tmp_path: Path, inside: Inside) -> None:
     assert "expected a translator" in refused(inside("translate", here / "model", "x"))
     assert "view: expected grid or links or text" in refused(
         inside("classify", here / "model", "x", "--look", "terminal", "--view", "tree")

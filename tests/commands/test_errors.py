@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from regard.commands.errors import describe, one_line
-from tests.test_cli import SOURCES, Inside, files, inside, refused, regard  # noqa: F401, fixtures
+from tests.commands.run import SOURCES, Inside, refused, regard
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from tests.test_cli import SOURCES, Inside, files, inside, refused, regard  # no
         (["translate", "no\nmodel", "x"], "regard: no model: expected the folder of a model, found nothing"),
     ],
 )
-def test_usage_errors_are_one_line(given: list[str], said: str, inside: Inside) -> None:  # noqa: F811
+def test_usage_errors_are_one_line(given: list[str], said: str, inside: Inside) -> None:
     assert said in refused(inside(*given))
 
 
@@ -47,7 +47,7 @@ def test_usage_errors_are_one_line(given: list[str], said: str, inside: Inside) 
 def test_help_fits_the_terminal(
     command: str,
     columns: str,
-    inside: Inside,  # noqa: F811
+    inside: Inside,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
@@ -88,18 +88,18 @@ def shell(command: str, model: Path) -> subprocess.CompletedProcess[bytes]:
         ("REGARD pattern nothing 2>&-", 2, b""),
     ],
 )
-def test_closed_and_full_streams(command: str, code: int, said: bytes, files: Path) -> None:  # noqa: F811
+def test_closed_and_full_streams(command: str, code: int, said: bytes, files: Path) -> None:
     done = shell(command, files / "model")
     assert done.returncode == code and done.stderr.startswith(said), done.stderr[-500:]
     assert done.stderr.count(b"\n") == (1 if said else 0)
 
 
-def test_output_into_a_pipe_of_the_shell(files: Path) -> None:  # noqa: F811
+def test_output_into_a_pipe_of_the_shell(files: Path) -> None:
     done = shell(f"REGARD translate MODEL -q -o >(tr a-z A-Z) '{SOURCES[0]}' '{SOURCES[1]}' | cat", files / "model")
     assert done.returncode == 0 and done.stdout.count(b"\n") == 2 and done.stderr == b""
 
 
-def test_names_that_are_not_utf_8(files: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_names_that_are_not_utf_8(files: Path, tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/\xff\xe9.txt"
     command = [sys.executable.encode(), b"-m", b"regard", b"translate", os.fsencode(files / "model"), b"-i", odd]
     done = subprocess.run(command, capture_output=True, timeout=60)
@@ -110,7 +110,7 @@ def test_names_that_are_not_utf_8(files: Path, tmp_path: Path) -> None:  # noqa:
     assert os.path.exists(odd + b"2")
 
 
-def test_an_interrupt_leaves_nothing_behind(files: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_an_interrupt_leaves_nothing_behind(files: Path, tmp_path: Path) -> None:
     """While it waits for standard input."""
     process = subprocess.Popen(
         [sys.executable, "-m", "regard", "translate", str(files / "model"), "-o", str(tmp_path / "out.txt")],
@@ -138,7 +138,7 @@ def test_an_interrupt_leaves_nothing_behind(files: Path, tmp_path: Path) -> None
         (b"", "expected validations"),
     ],
 )
-def test_a_damaged_log_is_named(line: bytes, said: str, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_damaged_log_is_named(line: bytes, said: str, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "log.jsonl").write_bytes(line + b"\n")
     told = refused(inside("look", tmp_path / "model", "--history", "-o", tmp_path / "a.html"))
@@ -146,7 +146,7 @@ def test_a_damaged_log_is_named(line: bytes, said: str, tmp_path: Path, inside: 
     assert not (tmp_path / "a.html").exists()
 
 
-def test_a_damaged_trace_is_named(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_damaged_trace_is_named(files: Path, tmp_path: Path, inside: Inside) -> None:
     inside("translate", files / "model", "--look", tmp_path / "t.json", SOURCES[0])
     told = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
     (tmp_path / "t.json").write_text(json.dumps(told | {"attentions": 3}))
@@ -154,13 +154,13 @@ def test_a_damaged_trace_is_named(files: Path, tmp_path: Path, inside: Inside) -
     assert said == f"regard: {tmp_path / 't.json'}, trace 1: attentions: expected a list, got 3\n"
 
 
-def test_out_that_is_a_file_offers_nothing_that_would_replace_it(files: Path, inside: Inside) -> None:  # noqa: F811
+def test_out_that_is_a_file_offers_nothing_that_would_replace_it(files: Path, inside: Inside) -> None:
     for more in ([], ["--overwrite"]):
         said = refused(inside("train", files / "pairs.tsv", "--out", files / "pairs.tsv", *more))
         assert "pairs.tsv: expected a folder for the model, got a file" in said and "--overwrite" not in said
 
 
-def test_out_that_cannot_be_made_is_refused_before_the_pairs_are_read(tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_out_that_cannot_be_made_is_refused_before_the_pairs_are_read(tmp_path: Path, inside: Inside) -> None:
     said = refused(inside("train", tmp_path / "nowhere.tsv", "--out", "/proc/model"))
     assert "/proc/model: cannot be made" in said
     said = refused(inside("train", tmp_path / "nowhere.tsv", "--out", tmp_path / "m", "--set", "model.heads=3"))

@@ -10,10 +10,10 @@ import pytest
 
 import regard as package
 from regard.look.trace_files import read
-from tests.test_cli import SOURCES, Inside, files, inside, refused  # noqa: F401, fixtures
+from tests.commands.run import SOURCES, Inside, refused
 
 
-def test_look_shows_a_grid(files: Path, inside: Inside) -> None:  # noqa: F811
+def test_look_shows_a_grid(files: Path, inside: Inside) -> None:
     done = inside("translate", files / "model", "--look", "terminal", SOURCES[0])
     lines = done.stdout.split("\n")
     assert lines[0] == package.load(files / "model", "cpu").translate(SOURCES[0])
@@ -21,7 +21,7 @@ def test_look_shows_a_grid(files: Path, inside: Inside) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize("ending", ["html", "svg", "json"])
-def test_look_writes_a_file_for_all_texts(ending: str, files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_look_writes_a_file_for_all_texts(ending: str, files: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("translate", files / "model", "--look", tmp_path / f"a.{ending}", SOURCES[0], "", SOURCES[1])
     assert done.returncode == 0 and done.stdout.count("\n") == 3, done.stderr
     names = ["a-1.svg", "a-2.svg"] if ending == "svg" else [f"a.{ending}"]
@@ -31,7 +31,7 @@ def test_look_writes_a_file_for_all_texts(ending: str, files: Path, tmp_path: Pa
     assert done.stderr == "".join(f"regard: written: {tmp_path / name}\n" for name in names)
 
 
-def test_several_looks_at_once(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_several_looks_at_once(files: Path, tmp_path: Path, inside: Inside) -> None:
     wanted = [tmp_path / "a.html", tmp_path / "a.json"]
     looks = [part for look in ("terminal", *wanted, wanted[0]) for part in ("--look", look)]
     done = inside("translate", files / "model", *looks, SOURCES[0])
@@ -40,7 +40,7 @@ def test_several_looks_at_once(files: Path, tmp_path: Path, inside: Inside) -> N
     assert done.stderr == "".join(f"regard: written: {path}\n" for path in wanted)
 
 
-def test_a_file_that_cannot_be_written_costs_no_other(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_file_that_cannot_be_written_costs_no_other(files: Path, tmp_path: Path, inside: Inside) -> None:
     taken, page = tmp_path / "a.json", tmp_path / "a.html"
     taken.symlink_to("/dev/full")
     done = inside("translate", files / "model", "--look", taken, "--look", page, SOURCES[0])
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(files: Path, tmp_path: Pat
     assert why == "regard: No space left on device"
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_any_work(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(files: Path, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "a.json").mkdir()
     done = inside(
         "translate", files / "model", "--look", tmp_path / "a.json", "--look", tmp_path / "a.html", SOURCES[0]
@@ -58,20 +58,20 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(files: Path, t
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_json_and_a_grid_do_not_share_the_screen(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_json_and_a_grid_do_not_share_the_screen(files: Path, tmp_path: Path, inside: Inside) -> None:
     asked = ["translate", files / "model", "--json", "--look", tmp_path / "a.svg", "--look", "terminal", SOURCES[0]]
     assert "both write on standard output" in refused(inside(*asked))
     done = inside(*asked, "-o", tmp_path / "out.jsonl")
     assert "⏹" in done.stdout and json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8"))
 
 
-def test_nothing_to_look_at(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_nothing_to_look_at(files: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("translate", files / "model", "--look", tmp_path / "a.svg", "")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "regard: no text came to look at\n")
     assert not list(tmp_path.iterdir())
 
 
-def test_traces_that_were_kept_are_looked_at_without_the_model(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_traces_that_were_kept_are_looked_at_without_the_model(files: Path, tmp_path: Path, inside: Inside) -> None:
     shown = inside("translate", files / "model", "--look", "terminal", *SOURCES[:2]).stdout
     inside("translate", files / "model", "--look", tmp_path / "t.json", "--evidence", *SOURCES[:2])
     found = read(tmp_path / "t.json")
@@ -85,7 +85,7 @@ def test_traces_that_were_kept_are_looked_at_without_the_model(files: Path, tmp_
     assert (tmp_path / "again.json").read_text() == (tmp_path / "t.json").read_text()
 
 
-def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("look", files / "model", "--history", "-o", tmp_path / "h.html")
     assert done.returncode == 0 and "written: " in done.stderr
     assert (tmp_path / "h.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
@@ -108,9 +108,9 @@ def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Insi
 def test_a_mistake_in_look_is_one_line(
     arguments: list[str],
     said: str,
-    files: Path,  # noqa: F811
+    files: Path,
     tmp_path: Path,
-    inside: Inside,  # noqa: F811
+    inside: Inside,
 ) -> None:
     names = {"MODEL": files / "model", "PAIRS": files / "pairs.tsv", "NOWHERE": tmp_path / "nowhere"}
     assert said in refused(
@@ -120,7 +120,7 @@ def test_a_mistake_in_look_is_one_line(
     )
 
 
-def test_the_file_of_a_stranger_cannot_write_to_the_terminal(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_the_file_of_a_stranger_cannot_write_to_the_terminal(files: Path, tmp_path: Path, inside: Inside) -> None:
     inside("translate", files / "model", "--look", tmp_path / "t.json", SOURCES[0])
     told = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
     told["source"]["text"] = "\x1b[2J" + told["source"]["text"][4:]
@@ -129,7 +129,7 @@ def test_the_file_of_a_stranger_cannot_write_to_the_terminal(files: Path, tmp_pa
     assert done.returncode == 0 and "\x1b" not in done.stdout and done.stdout.startswith("␛[2J")
 
 
-def test_evaluate_says_that_nothing_is_odd_or_nothing_came(files: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
+def test_evaluate_says_that_nothing_is_odd_or_nothing_came(files: Path, tmp_path: Path, inside: Inside) -> None:
     told = inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "repeated").stdout
     counted = int(re.search(r"repeated +(\d+) ", told)[1])  # type: ignore[index]
     assert sum(line.count("\t") == 2 for line in told.split("\n")) == min(counted, 20)
@@ -141,7 +141,7 @@ def test_evaluate_says_that_nothing_is_odd_or_nothing_came(files: Path, tmp_path
     assert json.loads(told)["diagnosis"] == {"overall": None, "sentences": []}
 
 
-def test_evaluate_sorts_by_what_is_odd(files: Path, inside: Inside) -> None:  # noqa: F811
+def test_evaluate_sorts_by_what_is_odd(files: Path, inside: Inside) -> None:
     done = inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "entropy", "--show", "7")
     rows = [line.split("\t") for line in done.stdout.split("\n") if line.count("\t") == 2]
     assert len(rows) == 7 and {row[1] for row in rows} <= set(SOURCES)

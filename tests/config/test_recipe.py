@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from regard.config.recipe import RECIPES, Recipe
-from regard.config.recipe_text import from_toml, read_recipe, suited, to_toml
+from regard.config.recipe_text import default_translation_recipe, from_toml, read_recipe, to_toml
 from regard.tasks.translation.task import TranslationTask
 from tests.training import toy
 
@@ -85,9 +85,9 @@ def test_options_are_checked_together_not_one_by_one() -> None:
 
 def test_with_no_recipe_an_error_comes_from_the_one_that_knows_the_keys() -> None:
     with pytest.raises(ValueError, match="heads: expected a divisor"):
-        suited({"model.heads": 3})
+        default_translation_recipe({"model.heads": 3})
     with pytest.raises(ValueError, match="unknown key"):
-        suited({"model.hads": 3})
+        default_translation_recipe({"model.hads": 3})
 
 
 @pytest.mark.parametrize(("content", "said"), [(None, "cannot read"), (b"name = '\xff'", "UTF-8"), (b"[", "not TOML")])
@@ -100,12 +100,12 @@ def test_a_recipe_file_that_cannot_be_read_is_named(tmp_path: Path, content: byt
 
 
 def test_with_no_recipe_the_settings_may_decide() -> None:
-    assert suited({"model.cell": "lstm"}).model.kind == "rnn"
-    assert suited({"model.norm": "post"}).model.kind == "transformer"
-    assert suited({"model.cell": "lstm"}, "transformer").model.kind == "rnn"
-    assert suited({"model.dropout": 0.2}, "transformer").model.kind == "transformer"
+    assert default_translation_recipe({"model.cell": "lstm"}).model.kind == "rnn"
+    assert default_translation_recipe({"model.norm": "post"}).model.kind == "transformer"
+    assert default_translation_recipe({"model.cell": "lstm"}, "transformer").model.kind == "rnn"
+    assert default_translation_recipe({"model.dropout": 0.2}, "transformer").model.kind == "transformer"
     with pytest.raises(ValueError, match=r"unknown key 'model\.cel'"):
-        suited({"model.cel": "lstm"})
+        default_translation_recipe({"model.cel": "lstm"})
 
 
 def test_the_kind_of_model_decides_what_can_be_set() -> None:

@@ -3,15 +3,15 @@
 import pytest
 
 from regard.config.recipe_text import read_recipe
-from regard.config.sizes import better
+from regard.config.sizes import best_model_kind
 
 
 @pytest.mark.parametrize(
-    ("pairs", "on_a_gpu", "name"),
+    ("pairs", "on_gpu", "name"),
     [(100, True, "rnn"), (19_999, True, "rnn"), (20_000, True, "transformer"), (10**6, False, "rnn")],
 )
-def test_what_measured_better(pairs: int, on_a_gpu: bool, name: str) -> None:
-    assert better(pairs, on_a_gpu) == name
+def test_what_measured_better(pairs: int, on_gpu: bool, name: str) -> None:
+    assert best_model_kind(pairs, on_gpu) == name
 
 
 @pytest.mark.parametrize(

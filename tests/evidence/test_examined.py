@@ -7,10 +7,8 @@ import pytest
 import torch
 
 import regard
-from regard.evidence import examined
 from regard.evidence.altered import altered
-from regard.evidence.gradient import gradient
-from regard.evidence.leave_one_out import leave_one_out
+from regard.evidence.of_translation import examined, gradient, leave_one_out
 from regard.look.trace import Trace
 from tests.training.toy import PAIRS, RECIPES
 

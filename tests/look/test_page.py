@@ -17,7 +17,7 @@ from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, colour
 from regard.look.history import Moment
 from regard.look.page import frame, history_page, page
 from regard.look.table import BLANK, END
-from regard.look.trace import Attended, Candidate, Evidence, Side, Span, Step, Trace, by_words
+from regard.look.trace import AttentionWeights, Candidate, Evidence, Side, Span, Step, Trace, by_words
 from regard.look.units import by_units, units
 from tests.look.traces import arabic, chinese, many_heads, marathi, moments, plain, side, square
 
@@ -191,7 +191,7 @@ def test_any_text_in_any_pieces(data: st.DataObject) -> None:
     given_side = Side(text, [*pieces, Span("", len(text), len(text))])
     count = len(given_side.pieces)
     weights = np.full((1, 1, count, count), 1 / count, np.float32)
-    trace = Trace(given_side, given_side, [Attended("cross", weights)], [Step(0.5)] * count)
+    trace = Trace(given_side, given_side, [AttentionWeights("cross", weights)], [Step(0.5)] * count)
     reader = Reader(page([trace]))
     (found,) = reader.content["traces"][0]
     assert "".join(gap + letters for gap, letters in found["source"]["units"]) == text

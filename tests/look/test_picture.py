@@ -12,7 +12,7 @@ import pytest
 from regard.look.colours import level
 from regard.look.picture import VEIL_OPACITY, overlay, page, patches, png, save
 from regard.look.table import Table, table
-from regard.look.trace import Attended, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Span, Trace
 from tests.look.browser import Open
 
 NAMES = "{http://www.w3.org/2000/svg}"
@@ -81,7 +81,7 @@ def test_nothing_lies_beyond_the_edge() -> None:
 def test_a_trace_of_a_picture_is_a_trace_like_any_other() -> None:
     target = Side("a cat", [Span("a", 0, 1), Span("cat", 2, 5), Span("", 5, 5)])
     weights = np.random.default_rng(3).dirichlet([1] * 12, (2, 1, 3)).astype(np.float32)
-    trace = Trace(patches(3, 4), target, [Attended("cross", weights)])
+    trace = Trace(patches(3, 4), target, [AttentionWeights("cross", weights)])
     again = Trace.from_dict(trace.as_dict())
     shown = table(again)
     assert list(shown.columns) == [piece.text for piece in patches(3, 4).pieces]

@@ -218,7 +218,7 @@ def test_links_below_the_floor_are_left_out() -> None:
         assert len(paths) == count
         wide = [(float(path.get("stroke-width", "")), float(path.get("stroke-opacity", ""))) for path in paths]
         assert wide == sorted(wide) and len(set(wide)) == count  # the strongest last, on top
-    with pytest.raises(ValueError, match="floor: expected a share from 0 to 1, got 2"):
+    with pytest.raises(ValueError, match="floor: expected a fraction from 0 to 1, got 2"):
         links(given, 2)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.look.table import BLANK, END, Table, agreement, strongest, table
-from regard.look.trace import Attended, Evidence, Side, Span, Trace, by_words
+from regard.look.trace import AttentionWeights, Evidence, Side, Span, Trace, by_words
 from regard.text.boundaries import graphemes
 
 
@@ -35,8 +35,8 @@ TARGET = side("वि", "द्यार्थी", " वाच", "तात", "
 def trace(source: Side = SOURCE, target: Side = TARGET, layers: int = 2, heads: int = 3) -> Trace:
     rows, columns = len(target.pieces), len(source.pieces)
     attentions = [
-        Attended("encoder", drawn(layers, heads, columns, columns)),
-        Attended("cross", drawn(layers, heads, rows, columns)),
+        AttentionWeights("encoder", drawn(layers, heads, columns, columns)),
+        AttentionWeights("cross", drawn(layers, heads, rows, columns)),
     ]
     shape = (len(target.words), len(source.words))
     evidence = [
@@ -128,8 +128,8 @@ def test_evidence_in_place_of_the_weights() -> None:
     shown = table(trace(), evidence="leave one out")
     np.testing.assert_array_equal(shown.weights, trace().evidence[0].values)
     assert shown.title == ("leave one out",) and shown.footnotes == ("agreement with the attention: 0.71",)
-    assert shown.top == pytest.approx(3) and shown.shares.max() == 1 and shown.shares.min() == 0
-    assert not table(trace(), evidence="gradient").shares.any()
+    assert shown.top == pytest.approx(3) and shown.fractions.max() == 1 and shown.fractions.min() == 0
+    assert not table(trace(), evidence="gradient").fractions.any()
 
 
 # Pieces

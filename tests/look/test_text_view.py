@@ -13,7 +13,7 @@ from regard.look.layout import Cell, TextLabel
 from regard.look.page import page
 from regard.look.svg import render
 from regard.look.text_view import CONTEXT_WORDS, LONG_TEXT, TEXT_WIDTH, marked, passage, text_picture
-from regard.look.trace import Attended, Candidate, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Candidate, Side, Span, Trace
 from tests.look.browser import Open
 from tests.look.test_browser_layout import rgb
 
@@ -26,7 +26,7 @@ def traced(text: str, weights: dict[int, float], label: str = "good") -> Trace:
     source = Side(text, [Span(text[start:end], start, end) for start, end in places])
     target = Side(label, [Span(label, 0, len(label))])
     candidates = [Candidate(label, 0.9, -0.1), Candidate("other", 0.1, -2.3)]
-    return Trace(source, target, [Attended("pool", values[None, None, None])], (), candidates)
+    return Trace(source, target, [AttentionWeights("pool", values[None, None, None])], (), candidates)
 
 
 def test_in_a_terminal() -> None:
@@ -78,7 +78,7 @@ def test_an_answer_of_several_words_is_refused() -> None:
     sentence = Trace(
         given.source,
         Side("x y", [Span("x", 0, 1), Span("y", 2, 3)]),
-        [Attended("pool", np.full((1, 1, 2, 2), 0.5, np.float32))],
+        [AttentionWeights("pool", np.full((1, 1, 2, 2), 0.5, np.float32))],
     )
     with pytest.raises(ValueError, match="view: text is for one answer"):
         passage(sentence)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.look.trace import Altered, Attended, Candidate, Evidence, Side, Span, Step, Trace, words
+from regard.look.trace import AlteredOutput, AttentionWeights, Candidate, Evidence, Side, Span, Step, Trace, words
 from regard.look.trace_files import read, write
 from regard.text.boundaries import word_bounds
 from regard.text.normal import tidy
@@ -28,7 +28,9 @@ def traced(
     source: str, target: str, source_pieces: list[Span], target_pieces: list[Span], weights: np.ndarray
 ) -> Trace:
     """Of one attention with one head."""
-    return Trace(Side(source, source_pieces), Side(target, target_pieces), [Attended("cross", weights[None, None])])
+    return Trace(
+        Side(source, source_pieces), Side(target, target_pieces), [AttentionWeights("cross", weights[None, None])]
+    )
 
 
 def drawn(rows: int, columns: int) -> np.ndarray:
@@ -177,12 +179,15 @@ def full_trace() -> Trace:
     words_of = len(sides[1].words), len(sides[0].words)
     return Trace(
         *sides,
-        [Attended("cross", heads), Attended("encoder", np.ones((1, 1, shape[1], shape[1]), np.float32))],
+        [
+            AttentionWeights("cross", heads),
+            AttentionWeights("encoder", np.ones((1, 1, shape[1], shape[1]), np.float32)),
+        ],
         [Step(0.5, [("ab", 0.25), ("", 0.125)]) for _ in target_pieces],
         [Candidate(target, -0.5, -2.0), Candidate("तो.", -0.75, -2.25)],
         {"languages": ["en", "mr"]},
         [Evidence("leave one out", drawn(*words_of), 0.75)],
-        [Altered("uniform attention", "तो तो.", -9.5)],
+        [AlteredOutput("uniform attention", "तो तो.", -9.5)],
     )
 
 

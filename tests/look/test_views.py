@@ -9,7 +9,7 @@ import pytest
 
 from regard.look import png, views
 from regard.look.layout import Picture, TextLabel
-from regard.look.trace import Attended, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Span, Trace
 from tests.look.traces import arabic, chinese, marathi
 
 
@@ -34,8 +34,8 @@ def test_of_a_label_its_words_are_marked_and_what_they_look_at_is_a_grid() -> No
     source, target = Side("good book", spans), Side("yes", [Span("yes", 0, 3)])
     own = np.array([[0.9, 0.1], [0.25, 0.75]], np.float32)
     attentions = [
-        Attended("pool", np.full((1, 1, 1, 2), 0.5, np.float32)),
-        Attended("encoder", own[None, None]),
+        AttentionWeights("pool", np.full((1, 1, 1, 2), 0.5, np.float32)),
+        AttentionWeights("encoder", own[None, None]),
     ]
     trace = Trace(source, target, attentions)
     assert "0.25" not in views.in_terminal(trace, colours=False)

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.look.history import Moment
-from regard.look.trace import Altered, Attended, Candidate, Evidence, Matrix, Name, Side, Span, Step, Trace
+from regard.look.trace import (
+    AlteredOutput,
+    AttentionWeights,
+    Candidate,
+    Evidence,
+    Matrix,
+    Name,
+    Side,
+    Span,
+    Step,
+    Trace,
+)
 
 CARD = {
     "languages": ["en", "mr"],
@@ -60,7 +71,7 @@ def steps(target: Side, others: Sequence[str]) -> list[Step]:
 def marathi(sharpness: float = 4.0) -> Trace:
     source, target = side(OLD_MAN, OLD_MAN_PIECES, "en"), side(MARATHI, MARATHI_PIECES, "mr")
     weights = looking(LOOKS, len(source.pieces), sharpness)[None, None]
-    plain = Trace(source, target, [Attended("cross", weights)])
+    plain = Trace(source, target, [AttentionWeights("cross", weights)])
     words = plain.by_words()[2]
     drawn = np.random.default_rng(5)
     return Trace(
@@ -78,7 +89,7 @@ def marathi(sharpness: float = 4.0) -> Trace:
             Evidence("leave one out", (6 * words + drawn.normal(0, 0.4, words.shape)).astype(np.float32), 0.63),
             Evidence("gradient × input", (words + np.abs(drawn.normal(0, 0.1, words.shape))).astype(np.float32), 0.41),
         ],
-        [Altered("as it is", MARATHI, -2.77), Altered("uniform attention", "माणूस घरात आहे.", -31.5)],
+        [AlteredOutput("as it is", MARATHI, -2.77), AlteredOutput("uniform attention", "माणूस घरात आहे.", -31.5)],
     )
 
 
@@ -93,21 +104,25 @@ def arabic() -> Trace:
     )
     rows = [(0,), (1,), (0,), (2,), (2,), (3,), (4,), (4,), (5,), (6,), (6,), (7,), (8,)]
     weights = looking(rows, len(source.pieces))[None, None]
-    return Trace(source, target, [Attended("cross", weights)], steps(target, ["elderly", "a", "garden", "park"]))
+    return Trace(
+        source, target, [AttentionWeights("cross", weights)], steps(target, ["elderly", "a", "garden", "park"])
+    )
 
 
 def into_arabic() -> Trace:
     there = arabic()
     weights = np.swapaxes(there.attentions[0].weights, 2, 3)
     weights = np.asarray(weights / weights.sum(-1, keepdims=True), np.float32)
-    return Trace(there.target, there.source, [Attended("cross", weights)], steps(there.source, ["رجل", "كتاب", ""]))
+    return Trace(
+        there.target, there.source, [AttentionWeights("cross", weights)], steps(there.source, ["رجل", "كتاب", ""])
+    )
 
 
 def chinese() -> Trace:
     source = side("老人在花园里看报纸。", ["老人", "在", "花园", "里", "看", "报纸", "。"], "zh")
     target = side("The old man is reading a newspaper in the garden.", OLD_MAN_PIECES, "en")
     rows = [(0,), (0,), (0,), (4,), (4,), (4,), (5,), (5,), (5,), (1, 3), (2,), (2,), (2,), (6,), (7,)]
-    return Trace(source, target, [Attended("cross", looking(rows, len(source.pieces))[None, None])])
+    return Trace(source, target, [AttentionWeights("cross", looking(rows, len(source.pieces))[None, None])])
 
 
 def many_heads(layers: int = 3, heads: int = 4) -> Trace:
@@ -126,7 +141,7 @@ def many_heads(layers: int = 3, heads: int = 4) -> Trace:
         if name == "cross":
             weights[-1, -1] = 0
             weights[-1, -1, :, -1] = 1
-        found.append(Attended(name, weights))
+        found.append(AttentionWeights(name, weights))
     return Trace(source, target, found, steps(target, ["वृद्ध", "बाग", ""]), model=CARD)
 
 
@@ -137,13 +152,15 @@ def square(count: int, seed: int = 0, letters: str = "abcdefghijklmnopqrstuvwxyz
     source, target = (side(" ".join(words), words, end=False) for words in texts)
     rows = [(int(place),) for place in np.clip(np.arange(count) + drawn.integers(-3, 4, count), 0, count - 1)]
     weights = looking(rows, count, 6 + np.log(count / 10))[None, None]
-    return Trace(source, target, [Attended("cross", weights)], steps(target, texts[1][:5]))
+    return Trace(source, target, [AttentionWeights("cross", weights)], steps(target, texts[1][:5]))
 
 
 def plain(source: str, target: str) -> Trace:
     """Each text a single piece."""
     return Trace(
-        side(source, [source]), side(target, [target]), [Attended("cross", np.full((1, 1, 2, 2), 0.5, np.float32))]
+        side(source, [source]),
+        side(target, [target]),
+        [AttentionWeights("cross", np.full((1, 1, 2, 2), 0.5, np.float32))],
     )
 
 

@@ -82,7 +82,7 @@ def test_the_fields_of_a_batch() -> None:
     assert batch.lengths.tolist() == [4, 2, 1]
     assert batch.target.tolist() == [[START, 8, PAD, PAD], [START, 10, 11, 12], [START, PAD, PAD, PAD]]
     assert batch.expected.tolist() == [[8, END, PAD, PAD], [10, 11, 12, END], [END, PAD, PAD, PAD]]
-    assert batch.real.tolist() == [0, 1, 4, 5, 6, 7, 8]
+    assert batch.token_indices.tolist() == [0, 1, 4, 5, 6, 7, 8]
     assert batch.tokens == 7
     assert batch.source.dtype == batch.target.dtype == batch.lengths.dtype == torch.int64
 
@@ -92,10 +92,10 @@ def test_the_fields_of_a_batch() -> None:
 def test_real_places_hold_all_tokens(examples: list[Example]) -> None:
     batch = Batch.of(examples)
     wanted = [token for one in examples for token in (*one.target, END)]
-    assert batch.expected.flatten()[batch.real].tolist() == wanted
+    assert batch.expected.flatten()[batch.token_indices].tolist() == wanted
     assert batch.tokens == len(wanted)
     fed = [token for one in examples for token in (START, *one.target)]
-    assert batch.target.flatten()[batch.real].tolist() == fed
+    assert batch.target.flatten()[batch.token_indices].tolist() == fed
     for row, length, one in zip(batch.source, batch.lengths, examples, strict=True):
         assert row[:length].tolist() == [*one.source, END] and (row[length:] == PAD).all()
 
@@ -129,7 +129,7 @@ def test_in_few_shapes_it_says_the_same(examples: list[Example]) -> None:
     plain, batch = Batch.of(examples), Batch.in_few_shapes(examples)
     rows, source, target = plain.shape
     assert batch.shape == (rounded(rows), rounded(source), rounded(target))
-    assert batch.tokens == plain.tokens and batch.real is None
+    assert batch.tokens == plain.tokens and batch.token_indices is None
     for few, one in ((batch.source, plain.source), (batch.target, plain.target), (batch.expected, plain.expected)):
         assert torch.equal(few[:rows, : one.shape[1]], one)
         assert not few[:rows, one.shape[1] :].any()

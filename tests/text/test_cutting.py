@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from regard.text.cutting import cut
+from regard.text.lengths import cut
 from regard.text.normal import tidy
 from regard.text.vocabulary import learn_subwords
 from tests.training import toy

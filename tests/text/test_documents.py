@@ -27,13 +27,13 @@ def test_sentences() -> None:
 def test_a_batch() -> None:
     documents = [READER("good films are good"), READER("films"), READER("")]
     batch = DocumentBatch.of(documents, READER.spelling, [1, 0, 1])
-    assert batch.source.shape == batch.which.shape == (3, 4) and batch.lengths.tolist() == [4, 1, 1]
-    assert batch.real.tolist() == [[True] * 4, [True, False, False, False], [True, False, False, False]]
+    assert batch.source.shape == batch.word_indices.shape == (3, 4) and batch.lengths.tolist() == [4, 1, 1]
+    assert batch.attention_mask.tolist() == [[True] * 4, [True, False, False, False], [True, False, False, False]]
     assert batch.source[2].tolist() == [0] * 4 and batch.tokens == 6
     words = ["", "good", "films", "are"]
-    assert len(batch.spelled) == len(words)  # each different word once
-    for row, word in zip(batch.spelled.tolist(), words, strict=True):
+    assert len(batch.ngrams) == len(words)  # each different word once
+    for row, word in zip(batch.ngrams.tolist(), words, strict=True):
         assert [number for number in row if number] == list(READER.spelling(word))
-    assert batch.which.tolist() == [[1, 2, 3, 1], [2, 0, 0, 0], [0, 0, 0, 0]]
+    assert batch.word_indices.tolist() == [[1, 2, 3, 1], [2, 0, 0, 0], [0, 0, 0, 0]]
     assert batch.sentences.tolist() == [[4], [1], [1]]
     assert batch.labels is not None and torch.equal(batch.labels, torch.tensor([1, 0, 1]))

@@ -98,9 +98,9 @@ class Task:
         """Decoding to the limit of length, at first."""
         return self.costs.early if self.done < 50 else 1.0
 
-    def validate(self, number: int, device: torch.device, most: int = 1000) -> Validation:
-        self.time.passes(min(most, len(self.dev)) * self.costs.a_source * self._longer)
-        self.tried.append(most)
+    def validate(self, number: int, device: torch.device, max_sources: int = 1000) -> Validation:
+        self.time.passes(min(max_sources, len(self.dev)) * self.costs.a_source * self._longer)
+        self.tried.append(max_sources)
         return Validation(float(self.done), "", "", {}, 1.0 / self.done)
 
     def rehearse(self, device: torch.device, precision: Any, trained: bool) -> float | None:

@@ -162,7 +162,7 @@ class Judge(nn.Module):
         self, batch: DocumentBatch, ratios: Tensor | None, weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         inputs = ratios if self.words is None else self.words(batch)  # [B, S, D]
-        pooled = self.level(inputs, batch.lengths, batch.sentences, self._visible(batch.real), weights)
+        pooled = self.level(inputs, batch.lengths, batch.sentences, self._visible(batch.attention_mask), weights)
         return self.output(self.dropout(pooled.context)), pooled.weights
 
     def attentions(self, batch: DocumentBatch) -> list[Tensor]:

@@ -50,7 +50,7 @@ class WordEmbedding(nn.Module):
     def forward(self, batch: DocumentBatch) -> Tensor:
         embedded = self._leave_out(self.embedding(batch.source))
         if self.spelling is not None:
-            embedded = embedded + self._leave_out(gather_rows(self._spelling_vectors(batch.spelled), batch.which))
+            embedded = embedded + self._leave_out(gather_rows(self._spelling_vectors(batch.ngrams), batch.word_indices))
         if self.neighbours is not None:
             pairs = pair_buckets(batch.source, self.neighbours.num_embeddings)
             embedded = embedded + self._leave_out(self.neighbours(pairs))

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.config.folder import Vocabularies
-from regard.config.recipe import Recipe
 from regard.look.picture import patches
 from regard.look.trace import Trace
 from regard.metrics.translation import Scores, score
 from regard.models.images.captioner import CaptionerOptions
 from regard.models.transformer.model import Transformer
-from regard.runtime.precision import Precision, autocast
 from regard.search.distinct import n_best
 from regard.search.force_decode import force_decode
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.captioning.task import BATCH, patch_counts
+from regard.tasks.predictor import Predictor
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.vocabulary import Vocabulary
 
@@ -33,26 +30,15 @@ class Caption:
     """its source are the patches, by their names; `look.picture` lays it over the image"""
 
 
-class Captioner:
+@dataclass(eq=False, repr=False)
+class Captioner(Predictor[Transformer]):
     """A model with its vocabulary, ready to caption images."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        vocabulary: Vocabulary,
-        recipe: Recipe,
-        card: dict[str, Any],
-        device: torch.device,
-        precision: Precision = "auto",
-    ) -> None:
-        self.model = model.to(device).eval()
-        self.vocabulary, self.recipe, self.card = vocabulary, recipe, card
-        self.limit = LengthLimit.from_card(card)
-        self.device, self._precision = device, precision
+    vocabulary: Vocabulary
 
-    def autocast(self) -> AbstractContextManager[object]:
-        """Return a context in which the model computes in the precision that was asked for."""
-        return autocast(self._precision, self.device)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.limit = LengthLimit.from_card(self.card)
 
     def captions(self, pixels: Tensor, beam: int | None = None) -> list[Caption]:
         """Return the caption that beam search finds for each image [N, C, height, width], with its trace."""
@@ -76,9 +62,9 @@ class Captioner:
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
         side = patches(options.image.grid.height, options.image.grid.width)
         captions = []
-        for hypotheses, forced in zip(batch_hypotheses, decoded, strict=True):
+        for hypotheses, decoding in zip(batch_hypotheses, decoded, strict=True):
             target = tracer.target(hypotheses[0].output_tokens)
             listed = candidates(hypotheses, self.vocabulary)
-            trace = tracer.trace(side, target, hypotheses[0].weights, forced, listed)
+            trace = tracer.trace(side, target, hypotheses[0].weights, decoding, listed)
             captions.append(Caption(target.text, trace))
         return captions

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -48,7 +48,8 @@ class CaptioningTask:
     train: CaptionedImages
     dev_images: CaptionedImages
     seed: int
-    skipped: Sequence[str] = ()
+    smallest: ClassVar[float] = 1.0
+    skipped: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def of(cls, train: CaptionedImages, dev: CaptionedImages, recipe: Recipe, seed: int) -> CaptioningTask:
@@ -83,10 +84,6 @@ class CaptioningTask:
     def size(self) -> int:
         return len(self.examples)
 
-    @property
-    def smallest(self) -> float:
-        return 1.0
-
     def updates(self) -> int:
         return len(self._order(0))
 
@@ -119,7 +116,7 @@ class CaptioningTask:
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         return None
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
         images = self.dev_images
         self.model.eval()
         captions: list[str] = []

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.look.trace import Attended, Candidate, Matrix, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Span, Step, Trace
 from regard.models.documents.classifier import TextClassifier
-from regard.tasks.translation.tracing import TRACED_FACTS
+from regard.tasks.translation.tracing import traced_facts
 from regard.text.batches import by_length
 from regard.text.documents import Document, DocumentBatch, Reader
 from regard.text.normal import tidy
@@ -122,14 +122,23 @@ class Labeller:
         """Return the trace of a label. weights [queries, S] and self_attention [layers, heads, S, S] have padding."""
         spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in document.pieces]
         source = Side(text, spans, None, [piece.token for piece in document.pieces])
-        others = [each for each in ranked if each[0] != label]
-        target = Side(label, [Span(label, 0, len(label))])
         pooling = np.asarray(weights[None, :, None, : len(spans)], np.float32)  # [layers, heads, 1, pieces]
-        attentions = [Attended("pool", pooling)]
+        attentions = [AttentionWeights("pool", pooling)]
         if self_attention is not None:
             unpadded = self_attention[..., : len(spans), : len(spans)]
-            attentions.append(Attended("encoder", np.asarray(unpadded, np.float32)))
-        candidates = [Candidate(name, p, float(np.log(max(p, 1e-30)))) for name, p in ranked]
-        facts = {name: self.card[name] for name in TRACED_FACTS if self.card.get(name) is not None}
-        step = Step(dict(ranked).get(label, 0.0), others)
-        return Trace(source, target, attentions, [step], candidates, facts)
+            attentions.append(AttentionWeights("encoder", np.asarray(unpadded, np.float32)))
+        return label_trace(source, label, attentions, ranked, self.card)
+
+
+def label_trace(
+    source: Side,
+    label: str,
+    attentions: Sequence[AttentionWeights],
+    ranked: Sequence[tuple[str, float]],
+    card: dict[str, Any],
+) -> Trace:
+    """Return the trace of a label, with the probabilities of all labels, the most probable first."""
+    step = Step(dict(ranked).get(label, 0.0), [each for each in ranked if each[0] != label])
+    candidates = [Candidate(name, p, float(np.log(max(p, 1e-30)))) for name, p in ranked]
+    target = Side(label, [Span(label, 0, len(label))])
+    return Trace(source, target, attentions, [step], candidates, traced_facts(card))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Any, overload
+from dataclasses import dataclass
+from typing import overload
 
 import torch
 from torch import Tensor
 
-from regard.config.recipe import Recipe
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.documents.classifier import TextClassifier
-from regard.runtime.precision import Precision, autocast
 from regard.tasks.classification.labelling import Labeller, Labelling
+from regard.tasks.predictor import Predictor
 from regard.text.documents import Reader
 from regard.text.pairs import Pair
 
@@ -21,32 +20,16 @@ MAX_NAMED_LABELS = 8
 """labels that an error names"""
 
 
-class Classifier:
+@dataclass(eq=False, repr=False)
+class Classifier(Predictor[TextClassifier]):
     """A model with its vocabulary and labels, ready to classify."""
 
-    def __init__(
-        self,
-        labeller: Labeller,
-        recipe: Recipe,
-        card: dict[str, Any],
-        device: torch.device,
-        precision: Precision = "auto",
-    ) -> None:
-        labeller.model.to(device).eval()
-        self.labeller, self.recipe, self.card = labeller, recipe, card
-        self.device, self._precision = device, precision
+    reader: Reader
+    labels: list[str]
 
-    @property
-    def model(self) -> TextClassifier:
-        return self.labeller.model
-
-    @property
-    def reader(self) -> Reader:
-        return self.labeller.reader
-
-    @property
-    def labels(self) -> list[str]:
-        return list(self.labeller.labels)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._labeller = Labeller(self.model, self.reader, self.labels, self.card)
 
     @property
     def temperature(self) -> float:
@@ -55,10 +38,6 @@ class Classifier:
         if not isinstance(value, (int, float)) or not value > 0:
             raise ValueError("calibrated: this model has no temperature in its card; its training did not end")
         return float(value)
-
-    def autocast(self) -> AbstractContextManager[object]:
-        """Return a context in which the model computes in the precision that was asked for."""
-        return autocast(self._precision, self.device)
 
     @overload
     def classify(self, text: str) -> str: ...  # type: ignore[overload-overlap]
@@ -75,12 +54,12 @@ class Classifier:
             if not isinstance(text, str):
                 raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
         with self.autocast():
-            return self.labeller.label(texts, self.device, self.temperature if calibrated else 1.0, details)
+            return self._labeller.label(texts, self.device, self.temperature if calibrated else 1.0, details)
 
     def logits(self, texts: Sequence[str]) -> Tensor:
         """Return logits [texts, labels]."""
         with self.autocast():
-            return self.labeller.logits(texts, self.device)
+            return self._labeller.logits(texts, self.device)
 
     def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False, *, allow_unknown: bool = False) -> LabelScores:
         """Return the scores over (text, label) pairs.
@@ -88,17 +67,18 @@ class Classifier:
         A label that the model does not know is an error, unless `allow_unknown`: then its texts count as mistakes.
         """
         if not allow_unknown:
-            self._refuse_unknown([pair.target for pair in pairs])
+            self.check_labels([pair.target for pair in pairs])
         temperature = self.temperature if calibrated else 1.0
         probabilities = torch.softmax(self.logits([pair.source for pair in pairs]) / temperature, -1)
         return score_labels(probabilities.tolist(), self.labels, [pair.target for pair in pairs])
 
-    def _refuse_unknown(self, expected: Sequence[str]) -> None:
+    def check_labels(self, expected: Sequence[str], name: str = "labels") -> None:
+        """Raise a ValueError for labels that the model does not know; `name` is what the error calls them."""
         unknown = [label for label in expected if label not in self.labels]
         if unknown:
             names, known = (some_of(each) for each in (sorted(set(unknown)), self.labels))
             raise ValueError(
-                f"labels: expected those of the model ({known}), got {names} in {len(unknown):,} of {len(expected):,} "
+                f"{name}: expected those of the model ({known}), got {names} in {len(unknown):,} of {len(expected):,} "
                 "texts"
             )
 
@@ -116,17 +96,17 @@ def some_of(labels: Sequence[str]) -> str:
     return ", ".join(labels[:MAX_NAMED_LABELS]) + more
 
 
-def fitted_temperature(logits: Tensor, gold: Tensor, least: float = 0.05, most: float = 20.0) -> float:
+def fitted_temperature(logits: Tensor, gold: Tensor, minimum: float = 0.05, maximum: float = 20.0) -> float:
     """Return the T of softmax(logits / T) with the smallest log loss (Guo et al. 2017). logits [N, C], gold [N].
 
-    The loss is convex in 1/T, so a golden-section search over log T, between `least` and `most`, finds the minimum.
+    The loss is convex in 1/T, so a golden-section search over log T finds the best in [minimum, maximum].
     """
     exact = logits.double()
 
     def loss(log: float) -> float:
         return float(torch.nn.functional.cross_entropy(exact / torch.tensor(log).double().exp(), gold))
 
-    low, high = float(torch.tensor(least).log()), float(torch.tensor(most).log())
+    low, high = float(torch.tensor(minimum).log()), float(torch.tensor(maximum).log())
     golden = (5**0.5 - 1) / 2
     for _ in range(40):
         first, second = high - golden * (high - low), low + golden * (high - low)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.evidence.of_label import examined_label
 from regard.look.trace import Trace
 from regard.metrics.classification import LabelScores
-from regard.models.building import load_weights
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
-from regard.runtime.precision import Precision, read_device
-from regard.tasks.classification.labelling import Labeller
+from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
+from regard.tasks.spec import Evaluation, EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
 from regard.text.documents import Reader
 from regard.text.labelled import read_gold, read_labelled
@@ -26,8 +23,6 @@ from regard.training.progress import Screen
 
 SHOWN_LABELS = 12
 """labels that a summary counts"""
-NAMED_LABELS = 10
-"""labels that an error names"""
 
 
 class ClassificationSpec(TaskSpec[Classifier, Pairs]):
@@ -42,15 +37,11 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
         return ClassificationTask.of(data.train, data.dev, with_character_limit(recipe, data), seed)
 
-    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Classifier:
-        where = read_device(device)
-        recipe, labels = folders.read_recipe(folder), folders.read_labels(folder, card)
-        if not isinstance(recipe.model, ClassifierOptions):
-            raise ValueError(f"{folder}: damaged: expected a recipe with the model of a classifier")
+    def predictor(self, folder: Path, options: ClassifierOptions, loaded: Loaded) -> Classifier:
         reader = Reader(folders.read_vocabularies(folder).source)
-        model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
-        load_weights(model, folders.trained_weights(folder, card))
-        return Classifier(Labeller(model, reader, labels, card), recipe, card, where, precision)
+        labels = folders.read_labels(folder, loaded[1])
+        model = TextClassifier(options, len(reader.vocabulary), len(reader.spelling), len(labels))
+        return Classifier(model, *loaded, reader, labels)
 
     def score(self, model: Classifier, dev: Pairs) -> LabelScores:
         model.calibrate(dev)
@@ -64,8 +55,8 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
             "--reverse, --from, --to, --beam and --diagnose are for translators, and this is none",
         )
         gold = read_gold(files)
-        classifier = self.load(folder, folders.read_card(folder), device, precision)
-        _check_labels({pair.target for pair in gold}, classifier.labels, files[0])
+        classifier = self.load(folder, device, precision)
+        classifier.check_labels([pair.target for pair in gold], f"{files[0]}: labels")
         scores = classifier.evaluate(gold, options.calibrated)
         return Evaluation(scores.as_dict(), str(scores).split("\n"))
 
@@ -79,17 +70,3 @@ def _summary(train: Pairs, dev: Pairs) -> str:
     counts = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(SHOWN_LABELS))
     counts += f", {len(labels) - SHOWN_LABELS:,} more labels" if len(labels) > SHOWN_LABELS else ""
     return f"{len(train):,} texts to train on, {len(dev):,} to choose by ({counts})"
-
-
-def _check_labels(given: Set[str], known: Sequence[str], file: Path) -> None:
-    """Raise a ValueError for labels that the classifier cannot give, which would all count as mistakes."""
-    unknown = sorted(given - set(known))
-    if unknown:
-        raise ValueError(
-            f"{file}: the model does not know the labels {_names(unknown)}; expected some of {_names(known)}"
-        )
-
-
-def _names(labels: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, labels[:NAMED_LABELS]))
-    return shown + (f" and {len(labels) - NAMED_LABELS:,} more" if len(labels) > NAMED_LABELS else "")

@@ -84,21 +84,11 @@ class ClassificationTask:
         assert isinstance(recipe.model, ClassifierOptions)
         torch.manual_seed(seed)
         model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
-        label_weights = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
-        return cls(
-            recipe,
-            reader,
-            labels,
-            documents,
-            gold,
-            label_weights**recipe.training.balance,
-            model,
-            None if model.counts is None else Folds(model.counts, documents, gold),
-            dev,
-            seed,
-            within.skipped,
-            batch_given,
-        )
+        weights = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
+        weights = weights**recipe.training.balance
+        folds = None if model.counts is None else Folds(model.counts, documents, gold)
+        examples = (reader, labels, documents, gold)
+        return cls(recipe, *examples, weights, model, folds, dev, seed, within.skipped, batch_given)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -159,8 +149,8 @@ class ClassificationTask:
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
-        dev = self.dev[:most]
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
+        dev = self.dev[:max_sources]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
         labellings = labeller.label([pair.source for pair in dev], device)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config.recipe import Recipe
 from regard.look.picture import patches
-from regard.look.trace import Attended, Candidate, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Trace
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.images.model import ImageModel
-from regard.runtime.precision import Precision, autocast
+from regard.tasks.classification.labelling import label_trace
 from regard.tasks.images.task import BATCH, image_logits
+from regard.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -34,25 +32,11 @@ class ImageLabelling:
         return next(iter(self.probabilities))
 
 
-class ImageClassifier:
+@dataclass(eq=False, repr=False)
+class ImageClassifier(Predictor[ImageModel]):
     """A model with the names of its classes, ready to classify."""
 
-    def __init__(
-        self,
-        model: ImageModel,
-        labels: Sequence[str],
-        recipe: Recipe,
-        card: dict[str, Any],
-        device: torch.device,
-        precision: Precision = "auto",
-    ) -> None:
-        self.model = model.to(device).eval()
-        self.labels, self.recipe, self.card = list(labels), recipe, card
-        self.device, self._precision = device, precision
-
-    def autocast(self) -> AbstractContextManager[object]:
-        """Return a context in which the model computes in the precision that was asked for."""
-        return autocast(self._precision, self.device)
+    labels: list[str]
 
     def logits(self, pixels: Tensor) -> Tensor:
         """Return logits [N, labels] for pixels [N, C, height, width]."""
@@ -84,11 +68,9 @@ class ImageClassifier:
 
     def _trace(self, ranked: list[tuple[str, float]], weights: dict[str, np.ndarray], row: int) -> Trace:
         grid, label = self.model.encoder.options.grid, ranked[0][0]
-        attended = [
-            Attended(name, np.asarray(weights[name][row], np.float32))
+        attentions = [
+            AttentionWeights(name, np.asarray(weights[name][row], np.float32))
             for name in ("pool", "encoder")
             if name in weights
         ]
-        candidates = [Candidate(name, p, float(np.log(max(p, 1e-30)))) for name, p in ranked]
-        target = Side(label, [Span(label, 0, len(label))])
-        return Trace(patches(grid.height, grid.width), target, attended, [Step(ranked[0][1], ranked[1:])], candidates)
+        return label_trace(patches(grid.height, grid.width), label, attentions, ranked, {})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -42,7 +42,8 @@ class ImageTask:
     dev_images: Images
     model: ImageModel
     seed: int
-    skipped: Sequence[str] = ()
+    smallest: ClassVar[float] = 1.0
+    skipped: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def of(cls, train: Images, dev: Images, recipe: Recipe, seed: int) -> ImageTask:
@@ -76,10 +77,6 @@ class ImageTask:
     def size(self) -> int:
         return len(self.train)
 
-    @property
-    def smallest(self) -> float:
-        return 1.0
-
     def updates(self) -> int:
         return -(-len(self.train) // self._batch_size)
 
@@ -112,7 +109,7 @@ class ImageTask:
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         return None
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
         images = self.dev_images
         self.model.eval()
         predicted = image_logits(self.model, images.pixels, device).argmax(-1)

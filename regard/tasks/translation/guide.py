@@ -44,13 +44,13 @@ class Guide:
         sizes = [(len(source), len(target)) for source, target in sides]
         return cls(statistical_links(sides), sizes, vocabularies)
 
-    def linked(self, rows: Sequence[int], batch: Batch, later: bool = False) -> Tensor:
+    def alignment(self, rows: Sequence[int], batch: Batch, next_step: bool = False) -> Tensor:
         """Return bool [B, T, S]: for a batch of the pairs `rows`, which source pieces each target piece is linked with.
 
-        `later`: link each step's input piece instead of its expected piece.
+        `next_step`: link each step's input piece instead of its expected piece.
         """
         source = _chunk_numbers(batch.source.cpu(), self._kinds[0])  # [B, S]
-        target = _chunk_numbers((batch.target if later else batch.expected).cpu(), self._kinds[1])  # [B, T]
+        target = _chunk_numbers((batch.target if next_step else batch.expected).cpu(), self._kinds[1])  # [B, T]
         table = torch.zeros(len(rows), int(target.max()) + 2, int(source.max()) + 2, dtype=torch.bool)
         chunk_counts = zip((source.amax(1) + 1).tolist(), (target.amax(1) + 1).tolist(), strict=True)
         for number, (row, counts) in enumerate(zip(rows, chunk_counts, strict=True)):

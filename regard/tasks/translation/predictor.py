@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import overload
 
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.config.recipe import Recipe
 from regard.look.trace import Candidate, Side, Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import TranslationModel
 from regard.models.prepared import PreparedModel
-from regard.runtime.precision import Precision, autocast
 from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
+from regard.tasks.predictor import Predictor
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
-from regard.text.cutting import cut
-from regard.text.lengths import MIN_TOKEN_LIMIT
+from regard.text.lengths import MIN_TOKEN_LIMIT, cut
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 
@@ -101,31 +98,20 @@ class Search:
             raise ValueError(f"length_penalty: expected a number from 0 to 100, got {self.length_penalty!r}")
 
 
-class Translator:
+@dataclass(eq=False, repr=False)
+class Translator(Predictor[TranslationModel]):
     """A model with its vocabularies, ready to translate."""
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        vocabularies: Vocabularies,
-        recipe: Recipe,
-        card: dict[str, Any],
-        device: torch.device,
-        precision: Precision = "auto",
-    ) -> None:
-        self.model = model.to(device).eval()
-        self.vocabularies, self.recipe, self.card = vocabularies, recipe, card
-        self.limit = LengthLimit.from_card(card)
+    vocabularies: Vocabularies
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.limit = LengthLimit.from_card(self.card)
         try:
-            self._longest = int(card["longest_source"])
+            self._longest = int(self.card["longest_source"])
         except (KeyError, TypeError, ValueError):
             raise ValueError("card.json: damaged: expected `longest_source`") from None
-        self.device, self._precision = device, precision
-        self._tracer, self._wording = Tracer(vocabularies, card), wording(vocabularies.target)
-
-    def autocast(self) -> AbstractContextManager[object]:
-        """Return a context in which the model computes in the precision that was asked for."""
-        return autocast(self._precision, self.device)
+        self._tracer, self._wording = Tracer(self.vocabularies, self.card), wording(self.vocabularies.target)
 
     def source_tokens(self, text: str) -> list[int]:
         """Return the token ids of a source text, ending with the end token."""
@@ -216,10 +202,10 @@ class Translator:
             with self.autocast():
                 prefixes = None if start is None else [start] * len(rows)
                 batch_hypotheses = self._hypotheses(model, batch, lengths, wider, prefixes)
-                forced: Sequence[ForcedDecoding | None] = [None] * len(rows)
+                decoded: Sequence[ForcedDecoding | None] = [None] * len(rows)
                 if details:
-                    forced = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
-            for row, hypotheses, best in zip(rows, batch_hypotheses, forced, strict=True):
+                    decoded = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
+            for row, hypotheses, best in zip(rows, batch_hypotheses, decoded, strict=True):
                 listed = candidates(hypotheses, self.vocabularies.target) if details else []
                 translations[row] = [
                     self._translation(sources[row], hypothesis, None if rank else best, listed)
@@ -251,10 +237,10 @@ class Translator:
         return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
 
     def _translation(
-        self, source: Side, hypothesis: Hypothesis, forced: ForcedDecoding | None, listed: Sequence[Candidate]
+        self, source: Side, hypothesis: Hypothesis, decoding: ForcedDecoding | None, listed: Sequence[Candidate]
     ) -> Translation:
         target = self._tracer.target(hypothesis.output_tokens)
-        trace = self._tracer.trace(source, target, hypothesis.weights, forced, listed)
+        trace = self._tracer.trace(source, target, hypothesis.weights, decoding, listed)
         return Translation(target.text, hypothesis.score, hypothesis.log_probability, [trace])
 
     def _joined(self, source: str, parts: list[str], translations: list[list[Translation]]) -> Answer:

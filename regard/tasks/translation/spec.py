@@ -9,17 +9,17 @@ from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import suited
-from regard.config.sizes import better
-from regard.evidence import examined
+from regard.config.recipe_text import default_translation_recipe
+from regard.config.sizes import best_model_kind
+from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
-from regard.metrics.translation import Scores, group, score
-from regard.models.building import build, load_weights
+from regard.metrics.translation import group, score
+from regard.models.building import ModelOptions, build
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
-from regard.runtime.precision import Precision, read_device
-from regard.tasks.spec import Evaluation, EvaluationOptions, Given, TaskSpec, TrainingData
+from regard.runtime.precision import Precision
+from regard.tasks.spec import Evaluation, EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
 from regard.tasks.translation.predictor import Answer, Search, Translator
 from regard.tasks.translation.task import TranslationTask
@@ -38,12 +38,14 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     options = (RecurrentOptions, TransformerOptions)
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
-        return suited(settings) if given is None else super().recipe(given, settings)
+        return default_translation_recipe(settings) if given is None else super().recipe(given, settings)
 
     def recipe_for(
         self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None
     ) -> Recipe:
-        return suited(settings, better(examples, on_gpu) if begun is None else begun.model.kind)
+        return default_translation_recipe(
+            settings, best_model_kind(examples, on_gpu) if begun is None else begun.model.kind
+        )
 
     def check_given(self, given: Given) -> None:
         """Accept all options."""
@@ -57,24 +59,20 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
         return TranslationTask.of(data.train, data.dev, with_character_limit(recipe, data), seed)
 
-    def load(self, folder: Path, card: dict[str, Any], device: str | None, precision: Precision) -> Translator:
-        where = read_device(device)
-        recipe, vocabularies = folders.read_recipe(folder), folders.read_vocabularies(folder)
-        model = build(recipe.model, len(vocabularies.source), len(vocabularies.target))
-        load_weights(model, folders.trained_weights(folder, card))
-        return Translator(model, vocabularies, recipe, card, where, precision)
-
-    def score(self, model: Translator, dev: Pairs) -> Scores:
-        return model.evaluate(dev)
+    def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
+        vocabularies = folders.read_vocabularies(folder)
+        return Translator(build(options, len(vocabularies.source), len(vocabularies.target)), *loaded, vocabularies)
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
     ) -> Evaluation:
         options.refuse(["calibrated"], "--calibrated is for classifiers, and this is a translator")
         sources, references = group(read_references(files, options.reverse, options.languages))
-        translator = self.load(folder, folders.read_card(folder), device, precision)
-        usual = translator.search
-        answers = translator.answers(sources, Search(options.beam or usual.beam, length_penalty=usual.length_penalty))
+        translator = self.load(folder, device, precision)
+        default = translator.search
+        answers = translator.answers(
+            sources, Search(options.beam or default.beam, length_penalty=default.length_penalty)
+        )
         scores = score([answer.text for answer in answers], references)
         if options.diagnose is None:
             return Evaluation(scores.as_dict(), scores.lines())

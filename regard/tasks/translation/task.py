@@ -116,7 +116,7 @@ class TranslationTask:
         batch = Batch.of(batch_examples, device)
         if self.guide is None:
             return batch
-        return replace(batch, linked=self.guide.linked(rows, batch, self.recipe.training.guided_later))
+        return replace(batch, alignment=self.guide.alignment(rows, batch, self.recipe.training.guided_later))
 
     def _batch_size(self, fraction: float) -> tuple[int, int]:
         """Return the maximum of (sentences, tokens) per batch, as a fraction of the recipe's."""
@@ -136,24 +136,24 @@ class TranslationTask:
         training = self.recipe.training
         plan = progress.planned or Schedule(10**9, (), training.warmup)
         sampling = plan.sampling(progress.update, training)
-        guided = batch.linked is not None
+        guided = batch.alignment is not None
         decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=guided)
         output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
         layer = self.model.output
-        padding = PAD if batch.real is None else None
+        padding = PAD if batch.token_indices is None else None
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing, padding)
         cross_entropy = loss.detach()
-        if batch.linked is not None:
-            loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.linked)
+        if batch.alignment is not None:
+            loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.alignment)
         if decoded.log_probability is not None and self.model.reinforced:
             loss = loss + _reinforce_loss(decoded.log_probability, batch.expected != PAD, losses, progress)
         return loss, cross_entropy
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, most: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
         sources, references = group(self.dev)
-        probing = Probing(self.model, self.vocabularies, self.limit, sources[:most], references[:most])
+        probing = Probing(self.model, self.vocabularies, self.limit, sources[:max_sources], references[:max_sources])
         return validate(probing, number, device)
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
@@ -166,7 +166,7 @@ class TranslationTask:
         count = min(MAX_REHEARSED, max(MIN_REHEARSED, len(rows) // 8))
         middle = rows[max(0, len(rows) - count) // 2 :][:count]
         sample, sample_references = [sources[row] for row in middle], [references[row] for row in middle]
-        translator = Translator(self.model, self.vocabularies, self.recipe, self.facts, device, precision)
+        translator = Translator(self.model, self.recipe, self.facts, device, precision, self.vocabularies)
         # An untrained model generates up to the maximum length; by the final scoring it will have learned to end.
         longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in sample_references])))
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)

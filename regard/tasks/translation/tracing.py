@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.look.trace import Attended, Candidate, Matrix, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Span, Step, Trace
 from regard.search.distinct import Wording
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis
@@ -28,7 +29,7 @@ class Tracer:
 
     def __init__(self, vocabularies: Vocabularies, card: dict[str, Any]) -> None:
         self._vocabularies = vocabularies
-        self._model = {name: card[name] for name in TRACED_FACTS if card.get(name) is not None}
+        self._model = traced_facts(card)
         self._languages: Sequence[str | None] = card.get("languages") or (None, None)
 
     def source(self, text: str) -> Side:
@@ -54,15 +55,15 @@ class Tracer:
         source: Side,
         target: Side,
         weights: Matrix,
-        forced: ForcedDecoding | None = None,
+        decoding: ForcedDecoding | None = None,
         candidates: Sequence[Candidate] = (),
     ) -> Trace:
         """Return a trace with the cross-attention `weights` [layers, heads, target pieces, source pieces]; from
-        `forced` it also gets the probabilities of each step and the self-attention."""
-        steps = [] if forced is None else self._steps(forced, target.tokens)
-        attentions = [Attended("cross", np.asarray(weights, np.float32))]
-        if forced is not None:
-            attentions += [Attended(name, values) for name, values in forced.self_attention.items()]
+        `decoding` it also gets the probabilities of each step and the self-attention."""
+        steps = [] if decoding is None else self._steps(decoding, target.tokens)
+        attentions = [AttentionWeights("cross", np.asarray(weights, np.float32))]
+        if decoding is not None:
+            attentions += [AttentionWeights(name, values) for name, values in decoding.self_attention.items()]
         return Trace(source, target, attentions, steps, candidates, self._model)
 
     def force_decode(
@@ -76,15 +77,15 @@ class Tracer:
             batch = padded([source_sides[row].tokens for row in rows]).to(device)
             lengths = torch.tensor([len(source_sides[row].tokens) for row in rows])
             decoded = force_decode(model, batch, lengths, [target_sides[row].tokens for row in rows])
-            for row, forced in zip(rows, decoded, strict=True):
+            for row, decoding in zip(rows, decoded, strict=True):
                 source, target = source_sides[row], target_sides[row]
-                total = float(forced.log_probabilities.sum())
+                total = float(decoding.log_probabilities.sum())
                 candidate = Candidate(target.text, total / len(target.tokens), total)
-                traces[row] = self.trace(source, target, forced.weights, forced, [candidate])
+                traces[row] = self.trace(source, target, decoding.weights, decoding, [candidate])
         return [traces[row] for row in range(len(sources))]
 
-    def _steps(self, forced: ForcedDecoding, tokens: Sequence[int]) -> list[Step]:
-        columns = (forced.log_probabilities, forced.top_tokens, forced.top_probabilities)
+    def _steps(self, decoding: ForcedDecoding, tokens: Sequence[int]) -> list[Step]:
+        columns = (decoding.log_probabilities, decoding.top_tokens, decoding.top_probabilities)
         steps = []
         for token, log_probability, top_tokens, top_probabilities in zip(
             tokens, *(column.tolist() for column in columns), strict=True
@@ -100,6 +101,11 @@ class Tracer:
     def _name(self, token: int) -> str:
         """Return the text of a token: empty for the end token, and without the mark of a word's beginning."""
         return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "")
+
+
+def traced_facts(card: dict[str, Any]) -> dict[str, Any]:
+    """Return what a trace says of its model."""
+    return {name: card[name] for name in TRACED_FACTS if card.get(name) is not None}
 
 
 def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
@@ -129,17 +135,9 @@ def spans(vocabulary: Vocabulary, tokens: Sequence[int], text: str) -> list[Span
     token_spans, before = [], ""
     for count in range(1, len(tokens) + 1):
         now = vocabulary.decode(tokens[:count])
-        common = len(now) if now.startswith(before) else _common_prefix(before, now)
-        start = len(before) if now.startswith(before) else common
+        start = len(os.path.commonprefix([before, now]))  # noqa: RUF071, characters are meant
         start += text[start : start + 1] == " "
         end = max(min(len(now), len(text)), min(start, len(text)))
         token_spans.append(Span(text[min(start, end) : end], min(start, end), end))
         before = now
     return token_spans
-
-
-def _common_prefix(one: str, other: str) -> int:
-    """Return the length of the common prefix of two texts."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )

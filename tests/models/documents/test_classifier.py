@@ -35,7 +35,7 @@ def test_weights_add_up_to_1_over_the_words(states: str, hierarchical: bool) -> 
     found = model(given, weights=True)
     assert found.logits.shape == (4, 3) and found.weights.shape == (4, 2, given.source.shape[1])
     assert torch.allclose(found.weights.sum(-1), torch.ones(4, 2))
-    assert not found.weights[~given.real[:, None].expand_as(found.weights)].any()
+    assert not found.weights[~given.attention_mask[:, None].expand_as(found.weights)].any()
     assert torch.allclose(model(given).logits, found.logits)  # to look changes nothing
 
 
@@ -113,7 +113,7 @@ def test_a_sparse_pattern_sees_what_it_may() -> None:
     def last_states(model: TextClassifier, given: str) -> torch.Tensor:
         one = batch([given])
         judge = model.judges[0]
-        return judge.level.states(judge.words(one), one.real, one.lengths)[0, -1]
+        return judge.level.states(judge.words(one), one.attention_mask, one.lengths)[0, -1]
 
     assert torch.allclose(last_states(near, text), last_states(near, other), atol=1e-6)
     assert not torch.allclose(last_states(hub, text), last_states(hub, other), atol=1e-6)

@@ -47,7 +47,7 @@ def batch() -> Batch:
 
 
 def test_pieces_are_linked_as_their_chunks_are() -> None:
-    found = guide().linked([0], batch())[0]
+    found = guide().alignment([0], batch())[0]
     source, target = map(by_hand, TEXTS)
     assert found.shape == (len(target) + 1, len(source) + 1)
     for t in range(found.shape[0]):
@@ -57,14 +57,14 @@ def test_pieces_are_linked_as_their_chunks_are() -> None:
 
 
 def test_pairs_whose_chunks_are_not_known_are_not_guided() -> None:
-    assert guide().linked([0], batch()).any()
-    assert guide(sizes=(6, 5)).linked([0], batch()).any(), "met without its full stop"
-    assert not guide(sizes=(7, 5)).linked([0], batch()).any()
-    assert not guide(sizes=(5, 4)).linked([0], batch()).any()
+    assert guide().alignment([0], batch()).any()
+    assert guide(sizes=(6, 5)).alignment([0], batch()).any(), "met without its full stop"
+    assert not guide(sizes=(7, 5)).alignment([0], batch()).any()
+    assert not guide(sizes=(5, 4)).alignment([0], batch()).any()
 
 
 def test_one_step_later_every_row_moves_down() -> None:
-    now, later = (guide().linked([0], batch(), later)[0] for later in (False, True))
+    now, later = (guide().alignment([0], batch(), later)[0] for later in (False, True))
     assert torch.equal(later[1:], now[:-1]) and not later[0].any()
 
 
@@ -105,7 +105,7 @@ def test_attention_follows_the_links(tmp_path: Path) -> None:
         mass, count = 0.0, 0
         for row, trace in enumerate(traces):
             example = Example(list(trace.source.tokens[:-1]), list(trace.target.tokens[:-1]))
-            linked = known.linked([row], Batch.of([example]))[0].numpy()
+            linked = known.alignment([row], Batch.of([example]))[0].numpy()
             mass += float((trace.weights * linked).sum())
             count += int(linked.any(1).sum())
         masses.append(mass / count)

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.look.table import mean_weights
 from regard.look.trace import Matrix, Trace
 
 
 @dataclass(frozen=True)
-class Reading:
+class HeadSelection:
     """Which attention weights of a trace are read."""
 
     layer: int | None = None
     """None: the mean over all layers"""
     head: int | None = None
     """None: the mean over all heads"""
-    later: bool = False
+    next_step: bool = False
     """read the weights one step later, when the piece is the decoder's input instead of its output"""
 
     def weights(self, trace: Trace) -> Matrix:
@@ -30,29 +31,20 @@ class Reading:
         weights = trace.weights
         if self.layer is not None or self.head is not None:
             attention = next(each.weights for each in trace.attentions if each.name == "cross")
-            self._check(attention.shape[:2])
-            layers = attention if self.layer is None else attention[self.layer : self.layer + 1]
-            heads = layers if self.head is None else layers[:, self.head : self.head + 1]
-            weights = np.asarray(heads.mean((0, 1)), np.float32)
-        return np.concatenate([weights[1:], weights[-1:]]) if self.later else weights
-
-    def _check(self, sizes: tuple[int, ...]) -> None:
-        """Raise a ValueError if the layer or the head does not exist."""
-        for name, given, count in zip(("layer", "head"), (self.layer, self.head), sizes, strict=True):
-            if given is not None and not 0 <= given < count:
-                raise ValueError(f"{name}: expected one of 0 … {count - 1}, got {given}")
+            weights = mean_weights(attention, self.layer, self.head)
+        return np.concatenate([weights[1:], weights[-1:]]) if self.next_step else weights
 
     def __str__(self) -> str:
         layer = "all layers" if self.layer is None else f"layer {self.layer}"
         head = "all heads" if self.head is None else f"head {self.head}"
-        return f"{layer}, {head}" + (", one step later" if self.later else "")
+        return f"{layer}, {head}" + (", one step later" if self.next_step else "")
 
 
-def readings(traces: Sequence[Trace]) -> Iterator[Reading]:
+def head_selections(traces: Sequence[Trace]) -> Iterator[HeadSelection]:
     """Yield all choices: every head, every layer's mean and the mean of all, each also one step later."""
     layers, heads = next(each.weights.shape[:2] for each in traces[0].attentions if each.name == "cross")
-    for later in (False, True):
-        yield Reading(later=later)
+    for next_step in (False, True):
+        yield HeadSelection(next_step=next_step)
         for layer in range(layers if layers * heads > 1 else 0):
-            yield Reading(layer, None, later)
-            yield from (Reading(layer, head, later) for head in range(heads))
+            yield HeadSelection(layer, None, next_step)
+            yield from (HeadSelection(layer, head, next_step) for head in range(heads))

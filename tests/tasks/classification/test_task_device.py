@@ -113,7 +113,7 @@ def test_a_recording_is_given_all_that_differs() -> None:
     one, other = (given._batch(rows, CPU) for rows in ([0, 17, 30, 41], [1, 18, 31, 42]))
     kept = replace(one, **{name: part.clone() for name, part in tensors(one).items()})
     assert set(tensors(kept)) == {
-        "source", "lengths", "spelled", "which", "sentences", "labels", "fold", "ratios",
+        "source", "lengths", "ngrams", "word_indices", "sentences", "labels", "fold", "ratios",
     }  # fmt: skip
     assert not torch.equal(kept.source, other.source) and one.source.shape == other.source.shape
     kept, other = kept.in_few_shapes(), other.in_few_shapes()

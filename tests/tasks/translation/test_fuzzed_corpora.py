@@ -113,8 +113,10 @@ def one_update_and_a_translation(paths: list[Path], recipe: Recipe, seed: int) -
     batch = Batch.of([examples[row] for row in order[0]])
     decoded = setup.model(batch.source, batch.lengths, batch.target)
     layer = setup.model.output
-    expected = batch.expected.flatten()[batch.real]
-    loss, each = smoothed_loss(decoded.output.flatten(0, 1)[batch.real], layer.weight, layer.bias, expected, 0.1)
+    expected = batch.expected.flatten()[batch.token_indices]
+    loss, each = smoothed_loss(
+        decoded.output.flatten(0, 1)[batch.token_indices], layer.weight, layer.bias, expected, 0.1
+    )
     loss.backward()  # type: ignore[no-untyped-call]
     assert bool(loss.isfinite()) and len(each) == batch.tokens
     assert all(bool(x.grad.isfinite().all()) for x in setup.model.parameters() if x.grad is not None)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from regard.alignment.aligner import best_reading
-from regard.alignment.reading import Reading, readings
-from regard.look.trace import Attended, Side, Span, Trace
+from regard.alignment.aligner import best_selection
+from regard.alignment.head_selection import HeadSelection, head_selections
+from regard.look.trace import AttentionWeights, Side, Span, Trace
 
 PAIRS = [
     ("the boy sees a cow", "boy cow sees"),
@@ -32,40 +32,43 @@ def trace(source: str, target: str) -> Trace:
     weights[1, 1, :, 0] = 0.01
     for row, word in enumerate(rows):
         weights[1, 1, row + 1, columns.index(word)] = 0.9
-    return Trace(side(source), side(target), [Attended("cross", weights)])
+    return Trace(side(source), side(target), [AttentionWeights("cross", weights)])
 
 
 def test_the_head_that_aligns_is_found_without_gold() -> None:
     told: list[str] = []
-    found = best_reading([trace(*pair) for pair in PAIRS[:5]], PAIRS[:5], PAIRS, told.append)
-    assert found == Reading(1, 1, later=True)
+    found = best_selection([trace(*pair) for pair in PAIRS[:5]], PAIRS[:5], PAIRS, told.append)
+    assert found == HeadSelection(1, 1, next_step=True)
     assert told[0].startswith("read: layer 1, head 1, one step later, which agrees best")
 
 
 def test_every_head_is_tried() -> None:
-    tried = list(readings([trace(*PAIRS[0])]))
+    tried = list(head_selections([trace(*PAIRS[0])]))
     assert len(tried) == len(set(tried)) == 2 * (1 + 2 + 4)
 
 
 def test_one_attention_leaves_nothing_to_choose() -> None:
     one = trace(*PAIRS[0])
-    alone = Trace(one.source, one.target, [Attended("cross", one.attentions[0].weights[:1, :1])])
-    assert best_reading([alone], PAIRS[:1], PAIRS) == Reading()
+    alone = Trace(one.source, one.target, [AttentionWeights("cross", one.attentions[0].weights[:1, :1])])
+    assert best_selection([alone], PAIRS[:1], PAIRS) == HeadSelection()
 
 
 def test_means_and_single_heads() -> None:
     one = trace(*PAIRS[0])
     weights = one.attentions[0].weights
-    np.testing.assert_allclose(Reading().weights(one), weights.mean((0, 1)))
-    np.testing.assert_allclose(Reading(1).weights(one), weights[1].mean(0))
-    np.testing.assert_allclose(Reading(1, 0).weights(one), weights[1, 0])
-    np.testing.assert_allclose(Reading(head=1).weights(one), weights[:, 1].mean(0))
+    np.testing.assert_allclose(HeadSelection().weights(one), weights.mean((0, 1)))
+    np.testing.assert_allclose(HeadSelection(1).weights(one), weights[1].mean(0))
+    np.testing.assert_allclose(HeadSelection(1, 0).weights(one), weights[1, 0])
+    np.testing.assert_allclose(HeadSelection(head=1).weights(one), weights[:, 1].mean(0))
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [(Reading(2), "layer: expected one of 0 … 1, got 2"), (Reading(0, 4), "head: expected one of 0 … 1, got 4")],
+    [
+        (HeadSelection(2), "layer: expected 0 to 1, got 2"),
+        (HeadSelection(0, 4), "head: expected 0 to 1, got 4"),
+    ],
 )
-def test_a_head_that_is_not_there(wrong: Reading, said: str) -> None:
+def test_a_head_that_is_not_there(wrong: HeadSelection, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         wrong.weights(trace(*PAIRS[0]))

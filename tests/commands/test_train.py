@@ -1,0 +1,69 @@
+"""`regard train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import regard
+from tests.commands.run import SETTINGS, Inside, refused
+
+
+def test_train_tells_how_it_goes_on_standard_error(files: Path) -> None:
+    said = (files / "train.log").read_text(encoding="utf-8")
+    for part in (
+        "64 pairs to train on, 16 to choose by",
+        "plan: 8 updates",
+        "update 8: chrF++",
+        "done after 8 updates",
+    ):
+        assert part in said
+    assert "BLEU" in said and "regard translate" in said and str(files / "model") in said.replace("\n", "")
+    card = regard.load(files / "model", "cpu").card
+    assert card["languages"] == ["en", "mr"] and "train" in card["command"]
+
+
+def test_train_again_is_refused_and_resume_returns_at_once(files: Path, inside: Inside) -> None:
+    again = ("train", files / "pairs.tsv", "--out", files / "model", *SETTINGS)
+    assert "there already" in refused(inside(*again))
+    before = (files / "model" / "model.safetensors").read_bytes()
+    done = inside(*again, "--resume", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (files / "model" / "model.safetensors").read_bytes() == before
+    assert "seed" in refused(inside(*again, "--resume", "--seed", "7", "--quiet"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere.tsv", "--out", "OUT"], "nowhere.tsv"),
+        (["PAIRS", "--out", "OUT", "--dev", "nowhere.tsv"], "nowhere.tsv"),
+        (["PAIRS", "PAIRS", "PAIRS", "--out", "OUT"], "3 files"),
+        (["PAIRS", "--out", "OUT", "--recipe", "rn"], "rnn"),
+        (["PAIRS", "--out", "OUT", "--recipe", "nowhere.toml"], "nowhere.toml"),
+        (["PAIRS", "--out", "OUT", "--set", "training.epoch=3"], "did you mean 'training.epochs'?"),
+        (["PAIRS", "--out", "OUT", "--set", "training.epochs"], "KEY=VALUE"),
+        (["PAIRS", "--out", "OUT", "--set", "training.epochs=many"], "expected a whole number, got 'many'"),
+        (["PAIRS", "--out", "OUT", "--set", "model.embedding=0"], "embedding"),
+        (["PAIRS", "--out", "OUT", "--set", "search.beam=0"], "beam"),
+        (["PAIRS", "--out", "OUT", "--precision", "fp8"], "precision: expected auto, fp32 or bf16"),
+        (["PAIRS", "--out", "OUT", "--from", "en"], "--from and --to go together"),
+        (["PAIRS", "--out", "OUT", "--device", "foo"], "device"),
+        (["PAIRS", "--out", "OUT", "--device", "cuda:99"], "device"),
+        (["PAIRS", "--out", "PAIRS/model"], "pairs.tsv"),
+        (["PAIRS", "--out", "/proc/model"], "/proc/model"),
+        (["PAIRS", "--out", "OUT", "--resume", "--overwrite"], "contradict"),
+        (["PAIRS", "--out", "OUT", "--minutes", "inf"], "minutes"),
+        (["PAIRS", "--out", "OUT", "--minutes", "nan"], "minutes"),
+        (["PAIRS", "--out", "FOLDER", "--overwrite"], "card.json"),
+    ],
+)
+def test_a_mistake_in_train_is_one_line(
+    arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside
+) -> None:
+    (tmp_path / "folder").mkdir()
+    names = {"PAIRS": files / "pairs.tsv", "OUT": tmp_path / "out", "FOLDER": tmp_path / "folder"}
+    given = [str(names.get(each, each)).replace("PAIRS/", f"{names['PAIRS']}/") for each in arguments]
+    assert said in refused(inside("train", "--quiet", *SETTINGS, *given))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["folder"], "nothing was begun"
