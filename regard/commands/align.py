@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -14,7 +14,7 @@ from regard.commands.output import open_results
 from regard.commands.screen import complain
 
 if TYPE_CHECKING:
-    from regard.alignment.aligner import Sides
+    from regard.alignment.aligner import AlignmentOptions, Sides
     from regard.alignment.links import Gold, Links
 
 Pairs = Annotated[list[Path], typer.Argument(help="As for train; every line is aligned.")]
@@ -56,13 +56,13 @@ def align(
     threads: Threads = None,
     precision: Precision = "auto",
 ) -> None:
-    """Links between the words of sentence pairs, from what a model looks at when it must say the target.
+    """Align the words of sentence pairs by the attention weights of a model that is forced to output the target.
 
     One line for every line, as `0-0 1-2`: source first, counted from 0, over the tokens that blanks separate, exactly
     as given; on standard output, or with -o in a file. With --gold the scores are on standard output, links only in -o.
 
-    --method: argmax, each target token with the one it looks at most (the default); threshold, every pair with a weight
-    of --min-weight (the default of soft); mutual, pairs in which each is the other's largest.
+    --method: argmax, each target token with its largest weight (the default); threshold, every pair with a weight of
+    --min-weight (the default of soft); mutual, pairs in which each is the other's largest.
 
     --symmetrize: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and (the default), or soft, links
     from the geometric mean of both models' weights.
@@ -71,31 +71,60 @@ def align(
     pairs; --layer, --head or --next-step say it instead.
     """
     from regard.alignment import aligner
-    from regard.alignment.aligner import AlignmentOptions
-    from regard.alignment.error_rate import error_rate
-    from regard.alignment.head_selection import HeadSelection
     from regard.tasks.registry import TRANSLATION, load_for
 
-    if gold is not None and tokenize:
-        raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
-    if symmetrize is not None and with_ is None:
-        raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
+    _check(gold, tokenize, symmetrize, with_)
     set_threads(threads)
-    selection = HeadSelection(layer, head, next_step) if next_step or layer is not None or head is not None else None
-    options = AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, min_weight, selection)  # type: ignore[arg-type]
+    options = _options(method, symmetrize, min_weight, next_step, layer, head)
     rows = _read(pairs, reverse, languages_of(pairs, from_, to), tokenize)
     gold_links = None if gold is None else _read_gold(gold, rows)
     with open_results(output) as out:
         forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
         backward = None if with_ is None else load_for(TRANSLATION, with_, device, precision)  # type: ignore[arg-type]
-        aligned = []
-        for sides, links in zip(rows, aligner.align(rows, forward, backward, options, complain), strict=True):
-            if gold_links is None or output is not None:
-                print(_line(sides, links, tokenize, json_), file=out)
-            aligned.append(links)
+        links = aligner.align(rows, forward, backward, options, complain)
+        show = gold_links is None or output is not None
+        aligned = list(_printed(rows, links, out, tokenize, json_) if show else links)
     if gold_links is not None:
-        rate = error_rate(aligned, gold_links)
-        typer.echo(json.dumps(rate.as_dict(), indent=2) if json_ else str(rate))
+        _print_scores(aligned, gold_links, json_)
+
+
+def _check(gold: Path | None, tokenize: bool, symmetrize: str | None, with_: Path | None) -> None:
+    """Raise a ValueError for options that contradict each other."""
+    if gold is not None and tokenize:
+        raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
+    if symmetrize is not None and with_ is None:
+        raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
+
+
+def _print_scores(aligned: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
+    from regard.alignment.error_rate import error_rate
+
+    rate = error_rate(aligned, gold)
+    typer.echo(json.dumps(rate.as_dict(), indent=2) if as_json else str(rate))
+
+
+def _options(
+    method: str | None,
+    symmetrize: str | None,
+    min_weight: float | None,
+    next_step: bool,
+    layer: int | None,
+    head: int | None,
+) -> AlignmentOptions:
+    from regard.alignment.aligner import AlignmentOptions
+    from regard.alignment.head_selection import HeadSelection
+
+    selection = HeadSelection(layer, head, next_step) if next_step or layer is not None or head is not None else None
+    return AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, min_weight, selection)  # type: ignore[arg-type]
+
+
+def _printed(
+    rows: Sequence[Sides], links: Iterable[Links], out: TextIO, tokenized: bool, as_json: bool
+) -> Iterator[Links]:
+    """Yield the links of each row, after they were printed."""
+    for sides, links_of_row in zip(rows, links, strict=True):
+        print(_line(sides, links_of_row, tokenized, as_json), file=out)
+        yield links_of_row
 
 
 def _read(paths: Sequence[Path], reverse: bool, languages: tuple[str, str] | None, tokenize: bool) -> list[Sides]:

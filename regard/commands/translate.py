@@ -58,13 +58,9 @@ def translate(
 
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
-    from regard.text.pairs import has_lone_surrogate
 
     search = _search(beam, n_best, length_penalty, sample, temperature, top_k, top_p, seed, json_)
-    if has_lone_surrogate(prefix):
-        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
-    if view == "text":
-        raise ValueError("view: expected grid or links, got 'text', which is for labels")
+    _check_texts(prefix, view)
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
     given, kinds = chunks(text, input_), read_kinds(carry)
     options.set_threads(threads)
@@ -72,10 +68,7 @@ def translate(
         torch.manual_seed(seed)
     with open_results(output) as out:
         translator = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
-        if beam is None:
-            search = replace(search, beam=max(translator.search.beam, n_best))
-        if length_penalty is None:
-            search = replace(search, length_penalty=translator.search.length_penalty)
+        search = _with_defaults(search, translator.search, beam is None, length_penalty is None)
         for lines in given:
             for answer in translator.answers(lines, search, prefix, details=look_output.wanted):
                 carried = with_carried_over(answer, kinds) if kinds else answer
@@ -86,6 +79,23 @@ def translate(
                     complain(f"{_short(answer.source)!r}: {notice}")
             out.flush()
     look_output.finish(quiet)
+
+
+def _check_texts(prefix: str, view: str | None) -> None:
+    """Raise a ValueError for a prefix that is not UTF-8 or a view that shows no translation."""
+    from regard.text.pairs import has_lone_surrogate
+
+    if has_lone_surrogate(prefix):
+        raise ValueError(f"--prefix is not UTF-8: {prefix!r}")
+    if view == "text":
+        raise ValueError("view: expected grid or links, got 'text', which is for labels")
+
+
+def _with_defaults(search: Search, defaults: Search, beam: bool, length_penalty: bool) -> Search:
+    """Return the search with the recipe's beam size or length penalty, where none was given."""
+    if beam:
+        search = replace(search, beam=max(defaults.beam, search.n_best))
+    return replace(search, length_penalty=defaults.length_penalty) if length_penalty else search
 
 
 def _search(

@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -84,42 +85,69 @@ def train(
     folder = resolved(out) if Path(out).is_symlink() else Path(out)
     spec, given = task_named(task), Given(data, dev, reverse, languages)
     spec.check_given(given)
-    if minutes is not None and not 0 < minutes < 1e6:
-        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    seconds = None if minutes is None else 60 * _positive_minutes(minutes)
     if threads is not None:
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)
     autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
     chosen = spec.recipe(recipe, settings)
     check_out(folder, resume, overwrite)
-    recording = RecordingScreen(screen or Silent())
-    with locked(folder, recording):
+    run = _Run(spec, given, folder, machine, seed, resume, RecordingScreen(screen or Silent()))
+    with locked(folder, run.screen):
         check_out(folder, resume, overwrite)  # again: another training may just have changed it
-        recording.status("reading")
-        examples = spec.data(given, chosen, recording)
-        if recipe is None:
-            begun = folders.read_recipe(folder) if resume else None
-            chosen = spec.recipe_for(settings, len(examples.train), machine.device.type == "cuda", begun)
-        recording.status("learning the vocabulary")
-        trained = spec.task(examples, chosen, seed)
-        for line in trained.skipped:
-            recording.say(f"{examples.name}: {line}")
-        if resume:
-            _check_same(folder, trained.recipe, examples, seed)
-        else:
-            create(folder, trained, _facts(trained, examples, languages, machine, seed))
-        reporter = Reporter(folder / folders.LOG, recording)
-        loop = Loop(trained, folder, machine, reporter, None if minutes is None else minutes * 60, began)
-        if resume:
-            _resume(loop, recording)
-        else:
-            for line in recording.lines:  # shown before there was a log
-                reporter.note("message", text=line)
-        recording.status("preparing the first epoch")
+        return run.train(chosen, (settings or {}) if recipe is None else None, seconds, began)
+
+
+def _positive_minutes(minutes: float) -> float:
+    if not 0 < minutes < 1e6:
+        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    return minutes
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call of `train`, after its arguments were checked."""
+
+    spec: TaskSpec[Any, Any]
+    given: Given
+    folder: Path
+    machine: Machine
+    seed: int
+    resume: bool
+    screen: RecordingScreen
+
+    def train(
+        self, recipe: Recipe, settings: Mapping[str, Any] | None, seconds: float | None, began: float
+    ) -> AnyPredictor:
+        """Read the data, train and score. With `settings`, the recipe is chosen by the size of the data."""
+        self.screen.status("reading")
+        data = self.spec.data(self.given, recipe, self.screen)
+        if settings is not None:
+            begun = folders.read_recipe(self.folder) if self.resume else None
+            recipe = self.spec.recipe_for(settings, len(data.train), self.machine.device.type == "cuda", begun)
+        self.screen.status("learning the vocabulary")
+        task = self.spec.task(data, recipe, self.seed)
+        for line in task.skipped:
+            self.screen.say(f"{data.name}: {line}")
+        loop = Loop(task, self.folder, self.machine, self._open(task, data), seconds, began)
+        if self.resume:
+            _resume(loop, self.screen)
+        self.screen.status("preparing the first epoch")
         loop.run()
-        model = _finish(spec, folder, loop)
-        recording.close()
+        model = _finish(self.spec, self.folder, loop)
+        self.screen.close()
         return model
+
+    def _open(self, task: TrainableTask, data: TrainingData[Any]) -> Reporter:
+        """Create the folder, or check that of the run that is resumed; return what reports to its log."""
+        if self.resume:
+            _check_same(self.folder, task.recipe, data, self.seed)
+        else:
+            create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed))
+        reporter = Reporter(self.folder / folders.LOG, self.screen)
+        for line in () if self.resume else self.screen.lines:  # shown before there was a log
+            reporter.note("message", text=line)
+        return reporter
 
 
 def _resume(loop: Loop, screen: Screen) -> None:
