@@ -82,8 +82,7 @@ def align(
         forward = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
         backward = None if with_ is None else load_for(TRANSLATION, with_, device, precision)  # type: ignore[arg-type]
         links = aligner.align(rows, forward, backward, options, complain)
-        show = gold_links is None or output is not None
-        aligned = list(_printed(rows, links, out, tokenize, json_) if show else links)
+        aligned = list(_printed(rows, links, out, tokenize, json_) if gold_links is None or output else links)
     if gold_links is not None:
         _print_scores(aligned, gold_links, json_)
 
