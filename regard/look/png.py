@@ -29,6 +29,7 @@ MIN_MATPLOTLIB = (3, 11)
 """the first version that shapes text"""
 END_FALLBACK = "■"
 """for the end token, where no font has its symbol"""
+ZERO_WIDTH_NON_JOINER = "\u200c"
 CJK = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "FULLWIDTH", "HALFWIDTH")
 """prefixes of the Unicode names of characters that fonts-noto-cjk covers"""
 PIXEL_RATIO = 2.0
@@ -97,7 +98,7 @@ def _draw_cells(axes: Axes, cells: list[Cell], families: Families) -> None:
 
 
 def _draw_label(axes: Axes, label: TextLabel, families: Families) -> None:
-    text = families.with_end_symbol(_visible_text(label))
+    text = families.drawable(_visible_text(label))
     alignment = {"left": "left", "middle": "center", "right": "right"}[label.edge]
     shade = LIGHT_PAPER.faint if label.faint else LIGHT_PAPER.text
     rotation = {"rotation": -label.turn, "rotation_mode": "anchor"}
@@ -162,9 +163,14 @@ class Families:
                 f"no installed font has {' '.join(sorted(missing)[:8])} ({scripts}); on Debian: apt install {packages}"
             )
 
-    def with_end_symbol(self, text: str) -> str:
-        """Return the text with a fallback for the end token where no font has its symbol."""
-        return text if END not in text or self._has(END) else text.replace(END, END_FALLBACK)
+    def drawable(self, text: str) -> str:
+        """Return the text with a fallback for the end token where no font has its symbol, and with marks apart from
+        letters of another script: no font has both in one cluster."""
+        text = text if END not in text or self._has(END) else text.replace(END, END_FALLBACK)
+        return "".join(
+            ZERO_WIDTH_NON_JOINER + after if foreign_mark(before, after) else after
+            for before, after in zip(" " + text, text, strict=False)
+        )
 
     def covering(self, text: str) -> list[str]:
         """Return the first family that covers the text, else several that cover it together."""
@@ -235,6 +241,13 @@ def codes_with_glyphs(text: str) -> Iterable[int]:
     """Return the code points that need a glyph: neither blanks nor format characters and variation selectors."""
     visible = (each for each in text if not (each.isspace() or "\ufe00" <= each <= "\ufe0f"))
     return (ord(each) for each in visible if unicodedata.category(each) != "Cf")
+
+
+def foreign_mark(before: str, mark: str) -> bool:
+    """Return whether a mark of one script follows a letter of another, as a Devanagari vowel sign after an r."""
+    scripts = script(before), script(mark)
+    is_mark = unicodedata.category(mark)[0] == "M" and scripts[1] not in ("Combining", "Variation")
+    return is_mark and unicodedata.category(before)[0] == "L" and scripts[0] != scripts[1]
 
 
 def script(character: str) -> str:

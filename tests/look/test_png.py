@@ -148,6 +148,15 @@ def test_the_end_token_needs_no_font_of_its_own(tmp_path: Path) -> None:
     assert texts.count(png.END_FALLBACK) == 2 and END not in texts
 
 
+@pytest.mark.parametrize("word", ["मागतोrुु", "rु", "xা", "é", "ก็b"])
+def test_marks_after_a_letter_of_another_script(word: str, tmp_path: Path) -> None:
+    """An undertrained model outputs such words; no font has both characters in one cluster."""
+    table = made([word, END], ["a", "b"])
+    need(table)
+    save(table, tmp_path / "mixed.png")
+    assert imread(tmp_path / "mixed.png").size
+
+
 def test_fonts_installed_since_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Matplotlib keeps its list of fonts: what we tell people to install may not be on it yet."""
     table = PAIRS["Marathi"]

@@ -15,6 +15,7 @@ Reads record their terms of the sums over t; keys, values and v get their gradie
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import count
 from typing import Any, NamedTuple, cast
@@ -37,14 +38,41 @@ class _Terms(NamedTuple):
 
     energies: Tensor
     """g [..., 1, S]"""
-    slopes: Tensor
-    """u [..., S, H]"""
+    reciprocals: Tensor
+    """r [..., S, H]"""
     vector: Tensor
     """Σ_s g_s (1 − 2 r_s) [H]"""
     weights: Tensor
     """w [..., 1, S]"""
     context: Tensor | None
     """c [..., 1, Dv]"""
+
+
+@dataclass
+class _KeySum:
+    """Σ_t g_ts u_ts over the reads since the last gradient of the keys, added up while u is in the processor's caches.
+
+    Reads of a backward pass that did not need the keys' gradient are in it too: then the records are summed instead.
+    """
+
+    total: Tensor | None = None
+    """[..., S, H]"""
+    reads: int = 0
+
+    def add(self, energies: Tensor, slopes: Tensor) -> None:
+        self.total = torch.zeros_like(slopes) if self.total is None else self.total
+        self.total.addcmul_(energies.mT, slopes)
+        self.reads += 1
+
+    def take(self, terms: list[_Terms]) -> Tensor:
+        """Return the sum over these reads, and begin anew."""
+        if self.reads != len(terms):
+            self.total = None
+            for term in terms:
+                self.add(term.energies, _slopes(term.reciprocals))
+        total, self.total, self.reads = self.total, None, 0
+        assert total is not None
+        return total
 
 
 _Records = StepRecords[_Terms | list[Tensor | None]]
@@ -68,11 +96,8 @@ class AdditiveReads:
 
     def read(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """Attend with query [..., 1, H]; return (context [..., 1, Dv], weights [..., 1, S])."""
-        anchor, records, numbers = self._shared
-        return cast(
-            tuple[Tensor, Tensor],
-            _Read.apply(query, anchor, records, next(numbers), self),  # type: ignore[no-untyped-call]
-        )
+        anchor, _, _, numbers = self._shared
+        return cast(tuple[Tensor, Tensor], _Read.apply(query, anchor, next(numbers), self))  # type: ignore[no-untyped-call]
 
     def read_plainly(self, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Compute what `read` does with plain operations, which autograd can differentiate twice."""
@@ -110,35 +135,33 @@ class AdditiveReads:
         return (2 * self.key).exp() if self.key.numel() and bool(self.key.abs().max() <= EXP_RANGE) else None
 
     @cached_property
-    def _shared(self) -> tuple[Tensor, _Records, count[int]]:
-        """The anchor that all reads depend on, their records, and the numbers of the next reads."""
-        records = _Records()
-        return anchor_of(records, partial(_shared_gradients, vector=self.vector), *self.inputs), records, count()
+    def _shared(self) -> tuple[Tensor, _Records, _KeySum, count[int]]:
+        """The anchor that all reads depend on, their records, the keys' sum, and the numbers of the next reads."""
+        records, key_sum = _Records(), _KeySum()
+        shared_gradients = partial(_shared_gradients, vector=self.vector, key_sum=key_sum)
+        return anchor_of(records, shared_gradients, *self.inputs), records, key_sum, count()
 
 
-def _shared_gradients(records: list[_Terms | list[Tensor | None]], vector: Tensor) -> tuple[Tensor | None, ...]:
+def _shared_gradients(
+    records: list[_Terms | list[Tensor | None]], vector: Tensor, key_sum: _KeySum
+) -> tuple[Tensor | None, ...]:
     """Return the gradients of keys, v and values, summed over the reads."""
     if not isinstance(records[0], _Terms):
         return tuple(_sum_present(grads) for grads in zip(*records, strict=True))
     terms = cast(list[_Terms], records)
-    key = torch.zeros_like(terms[0].slopes)
-    for term in terms:
-        key.addcmul_(term.energies.mT, term.slopes)
     pairs = [(term.weights, term.context) for term in terms if term.context is not None]
     value = None
     if pairs:
         weights, contexts = zip(*pairs, strict=True)
         value = torch.cat(weights, -2).mT @ torch.cat(contexts, -2)  # [..., S, T] [..., T, Dv]
-    return key.mul_(4 * vector), torch.stack([term.vector for term in terms]).sum(0), value
+    return key_sum.take(terms).mul_(4 * vector), torch.stack([term.vector for term in terms]).sum(0), value
 
 
 class _Read(torch.autograd.Function):
     """One read: the gradient of its query; its terms of those of keys, v and values are recorded."""
 
     @staticmethod
-    def forward(
-        ctx: Any, query: Tensor, anchor: Tensor, records: _Records, number: int, reads: AdditiveReads
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, query: Tensor, anchor: Tensor, number: int, reads: AdditiveReads) -> tuple[Tensor, Tensor]:
         reciprocals = reads.reciprocals(query)[..., 0, :, :]  # r [..., S, H]
         energies = reads.energies_from(reciprocals)[..., None, :]  # [..., 1, S]
         if reads.padding is not None:
@@ -146,7 +169,8 @@ class _Read(torch.autograd.Function):
         weights = torch.softmax(energies, -1)
         if reads.padding is not None:
             weights.masked_fill_(reads.padding, 0)
-        ctx.reads, ctx.records, ctx.number = reads, records, number
+        ctx.reads, ctx.number = reads, number
+        _, ctx.records, ctx.key_sum, _ = reads._shared
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, reciprocals, weights)
         return weights @ reads.value, weights
@@ -159,18 +183,24 @@ class _Read(torch.autograd.Function):
         reads = ctx.reads
         if torch.is_grad_enabled():  # the gradients are differentiated themselves
             query_grad, *others = gradients(reads.read_plainly, (query, *reads.inputs), (context_grad, weights_grad))
-            return query_grad, ctx.records.add(ctx.number, others), None, None, None
+            return query_grad, ctx.records.add(ctx.number, others), None, None
         if context_grad is not None:
             from_context = context_grad @ reads.value.mT
             weights_grad = from_context if weights_grad is None else weights_grad + from_context
         assert weights_grad is not None
         product = weights * weights_grad
         energy_grad = product - weights * product.sum(-1, keepdim=True)  # g [..., 1, S]
-        slopes = torch.addcmul(reciprocals, reciprocals, reciprocals, value=-1)  # u [..., S, H]
+        slopes = _slopes(reciprocals)
+        ctx.key_sum.add(energy_grad, slopes)
         row = energy_grad.reshape(1, -1)
         vector = row.sum() - 2 * (row @ reciprocals.reshape(-1, reciprocals.shape[-1]))[0]
-        grad_anchor = ctx.records.add(ctx.number, _Terms(energy_grad, slopes, vector, weights, context_grad))
-        return (energy_grad @ slopes).mul_(4 * reads.vector), grad_anchor, None, None, None
+        grad_anchor = ctx.records.add(ctx.number, _Terms(energy_grad, reciprocals, vector, weights, context_grad))
+        return (energy_grad @ slopes).mul_(4 * reads.vector), grad_anchor, None, None
+
+
+def _slopes(reciprocals: Tensor) -> Tensor:
+    """Return u = r − r²."""
+    return torch.addcmul(reciprocals, reciprocals, reciprocals, value=-1)
 
 
 def _sum_present(grads: tuple[Tensor | None, ...]) -> Tensor | None:
