@@ -192,6 +192,7 @@ def _request(
     zeroed = remembered and allowed is None
     if allowed is not None:
         visible, allowed = _hide(visible, allowed, sizes[1])
+        prepared = None  # for other visible keys
     dropout = checks.fraction("dropout", dropout)
     return Request(
         query=query,

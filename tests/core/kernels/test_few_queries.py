@@ -141,6 +141,19 @@ def test_drawn_reads(
     same(mine, theirs, [query, key, value, *module.parameters()], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+def test_a_mask_of_keys(score: str, lengths: list[int] | None) -> None:
+    """A mask that is the same for all queries hides keys besides those that the memory was prepared without."""
+    module = Attention(SCORES[score]()).double()
+    query, key = states(3, 1, 4), states(3, 7, module.score.expects()[1] or 4)
+    allowed = torch.tensor([True, False, True, True, False, True, False])
+    options = CallOptions(module.score, Full(), Softmax(), allowed=allowed)
+    theirs = reference(requests.read(query, key, key, options, lengths))
+    mine = module.remember(key, lengths=lengths).read(query, allowed=allowed, weights=True)
+    same(mine, theirs, [query, key, *module.parameters()])
+
+
 @pytest.mark.parametrize("score", ["scaled", "additive"])
 def test_whatever_padding_holds(score: str) -> None:
     module = Attention(SCORES[score]()).double()
