@@ -28,7 +28,7 @@ SMALL_MODEL = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the model is kept; one that is there is trained anew.")] = Path(
+    out: Annotated[Path, typer.Option(help="The folder of the model; an existing one is trained anew.")] = Path(
         "regard-demo"
     ),
     minutes: Annotated[float, typer.Option(min=0.1, help="How long training may take.")] = MINUTES,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from regard.alignment.carry import Kind
     from regard.tasks.translation.predictor import Answer, Search
 
-Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Hypotheses kept; 1: greedy. Default: the recipe's.")]
+Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Beam size; 1: greedy. Default: the recipe's.")]
 NBest = Annotated[int, typer.Option(min=1, max=100, help="Give so many different texts, as rank TAB score TAB text.")]
 TopP = Annotated[float | None, typer.Option(help="Of --sample: only the most probable tokens that sum to p, as 0.9.")]
 CarryOver = Annotated[

@@ -23,6 +23,9 @@ from regard.runtime.transforms import active_transform
 
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
 
+MASKED_ENERGY = -1e30
+"""the energy of a masked key; finite, so that a row in which every key is masked has no NaN and finite gradients"""
+
 
 class Normalizer:
     """Turns energies [..., S], −inf where masked, into weights [..., S]."""

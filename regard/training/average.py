@@ -25,9 +25,9 @@ def update_average_(average: dict[str, Tensor], model: nn.Module, update: int, d
     if decay and update % AVERAGE_INTERVAL:
         return
     count = update / AVERAGE_INTERVAL
-    kept = min(decay**AVERAGE_INTERVAL, (1 + count) / (10 + count)) if decay else 0.0
+    decayed = min(decay**AVERAGE_INTERVAL, (1 + count) / (10 + count)) if decay else 0.0
     with torch.no_grad():
-        torch._foreach_lerp_(list(average.values()), list(model.parameters()), 1 - kept)
+        torch._foreach_lerp_(list(average.values()), list(model.parameters()), 1 - decayed)
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from regard.core.kernels.cpu.tile_kernels import unsuited
 from regard.core.kernels.hard import gather_chosen, hard_result
-from regard.core.kernels.small_dense import HIDDEN
-from regard.core.normalizers import Hard, Softmax
+from regard.core.normalizers import MASKED_ENERGY, Hard, Softmax
 from regard.core.reference import counters
 from regard.core.request import Request
 from regard.core.result import Result
@@ -54,7 +53,7 @@ class DenseHard:
         noisy = energies
         if hard.sample:
             noisy = energies + noise.gumbel(request.noise_seed, *counters(request), dtype=energies.dtype)
-        empty = energies.detach().amax(-1) <= HIDDEN / 2
+        empty = energies.detach().amax(-1) <= MASKED_ENERGY / 2
         chosen = noisy.detach().argmax(-1).masked_fill(empty, -1)
         context = gather_chosen(request, request.value, chosen)
         if hard.surrogate is not None:
@@ -64,7 +63,7 @@ class DenseHard:
 
 
 def _energies(request: Request) -> Tensor:
-    """Return the energies, float32 [*leading, T, S], HIDDEN where a query may not attend.
+    """Return the energies, float32 [*leading, T, S], MASKED_ENERGY where a query may not attend.
 
     Factors are never rounded, because the choice should not depend on rounding.
     """
@@ -73,9 +72,9 @@ def _energies(request: Request) -> Tensor:
     with without_autocast(request.query.device), float32_products(exact=True):
         energies = (at_least_float32(terms.query) * terms.scale) @ at_least_float32(terms.key).mT
     if request.bias is not None:
-        energies = (energies + request.bias).clamp(min=HIDDEN)
+        energies = (energies + request.bias).clamp(min=MASKED_ENERGY)
     if mask is not None:
-        energies = energies.masked_fill(~mask, HIDDEN)
+        energies = energies.masked_fill(~mask, MASKED_ENERGY)
     return energies.expand(*request.leading, request.queries, request.keys)
 
 

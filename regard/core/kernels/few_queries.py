@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.additive_reads import MASKED_ENERGY, AdditiveReads
+from regard.core.kernels.cpu.additive_reads import AdditiveReads
 from regard.core.local import LocalPredictive
-from regard.core.normalizers import Entmax, Normalizer, Softmax
+from regard.core.normalizers import MASKED_ENERGY, Entmax, Normalizer, Softmax
 from regard.core.patterns import Causal, Full
 from regard.core.request import Request
 from regard.core.result import Result

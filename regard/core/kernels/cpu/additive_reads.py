@@ -24,11 +24,10 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import gradients
+from regard.core.normalizers import MASKED_ENERGY
 from regard.core.scores import AdditiveTerms
 from regard.runtime.shared_gradients import StepRecords, anchor_of
 
-MASKED_ENERGY = -1e30
-"""the energy of padding; finite, so that a row of nothing but padding has finite gradients"""
 EXP_RANGE = 20.0
 """the largest |q| and |k| for which e^{2q} e^{2k} stays within float32"""
 
