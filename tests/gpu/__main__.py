@@ -28,7 +28,7 @@ PARTS = {
     "classifiers": ["test_classifiers.py"],
 }
 DRAWN = ("dot", "additive", "hard", "torch", "anywhere")
-PROCESSES = min(8, os.cpu_count() or 1)
+PROCESSES = min(16, os.cpu_count() or 1)
 """of a part of drawn cases"""
 NEEDED = ("pytest", "hypothesis", "triton", "typer", "sacrebleu", "regex")
 
