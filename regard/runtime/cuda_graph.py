@@ -8,9 +8,16 @@ from contextlib import contextmanager, suppress
 
 import torch
 
+from regard.runtime.device_cache import retained_values
 from regard.runtime.device_guard import device_guard
 
 _ONE_CAPTURE_AT_A_TIME = threading.Lock()
+
+
+class CapturedGraph(torch.cuda.CUDAGraph):
+    """A CUDA graph and the values of caches that it reads."""
+
+    cached_values: list[object]
 
 
 class GraphCapturer:
@@ -31,10 +38,11 @@ class GraphCapturer:
                 torch.zeros(1, device=device)
 
     @contextmanager
-    def capture(self) -> Iterator[torch.cuda.CUDAGraph]:
+    def capture(self) -> Iterator[CapturedGraph]:
         """Capture what is launched meanwhile, without running it."""
-        graph = torch.cuda.CUDAGraph()
-        with self._capturing(graph, self.stream):
+        graph = CapturedGraph()
+        graph.cached_values = []
+        with retained_values(graph.cached_values), self._capturing(graph, self.stream):
             yield graph
 
     @contextmanager

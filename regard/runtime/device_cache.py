@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial, update_wrapper
 from typing import Generic, ParamSpec, TypeVar
 
@@ -14,28 +16,30 @@ Args = ParamSpec("Args")
 Value = TypeVar("Value")
 
 
+_CAPTURING = threading.local()
+"""`values`: the list of the graph that this thread captures"""
+_READ_BY_UNKNOWN_GRAPHS: dict[int, object] = {}
+"""values requested while a caller's own code captures a graph, whose lifetime is not known here"""
+
+
 class DeviceCache(Generic[Args, Value]):
     """A function with an LRU cache.
 
-    Values are created outside inference mode, so that autograd can use them later. Values requested during CUDA graph
-    capture are never evicted, because the graph reads them; there are as many as shapes that were captured. Under a
-    transform of torch nothing is cached: its tensors have no meaning outside it.
+    Values are created outside inference mode, so that autograd can use them later. A value requested during the capture
+    of a CUDA graph lives at least as long as the graph, which reads it at every replay. Under a transform of torch
+    nothing is cached: its tensors have no meaning outside it.
     """
 
     def __init__(self, function: Callable[Args, Value], maxsize: int) -> None:
         self._function, self._cached = function, lru_cache(maxsize=maxsize)(self._outside_inference_mode)
-        self._pinned_by_graphs: dict[Hashable, Value] = {}
         update_wrapper(self, function)
 
     def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Value:
         if traced():
             return self._function(*args, **kwargs)
-        key = (args, tuple(kwargs.items()))
-        if key in self._pinned_by_graphs:
-            return self._pinned_by_graphs[key]
         value = self._cached(*args, **kwargs)  # type: ignore[arg-type]
         if is_capturing():
-            self._pinned_by_graphs[key] = value
+            _retain(value)
         return value
 
     def _outside_inference_mode(self, *args: Args.args, **kwargs: Args.kwargs) -> Value:
@@ -45,12 +49,29 @@ class DeviceCache(Generic[Args, Value]):
     def clear(self) -> None:
         """Forget all values."""
         self._cached.cache_clear()
-        self._pinned_by_graphs.clear()
 
 
 def device_cache(maxsize: int) -> Callable[[Callable[Args, Value]], DeviceCache[Args, Value]]:
     """Decorate a function with a `DeviceCache`."""
     return partial(DeviceCache, maxsize=maxsize)
+
+
+@contextmanager
+def retained_values(values: list[object]) -> Iterator[None]:
+    """Append every cached value that this thread's capture reads to a list, which the graph's owner keeps."""
+    _CAPTURING.values = values
+    try:
+        yield
+    finally:
+        del _CAPTURING.values
+
+
+def _retain(value: object) -> None:
+    values: list[object] | None = getattr(_CAPTURING, "values", None)
+    if values is None:
+        _READ_BY_UNKNOWN_GRAPHS[id(value)] = value
+    else:
+        values.append(value)
 
 
 def is_capturing() -> bool:

@@ -72,16 +72,17 @@ def _passes(name: str) -> bool:
 
 
 def _run(name: str, index: int, count: int) -> subprocess.CompletedProcess[str]:
-    """Run the part's drawn cases index, index + count, index + 2·count, …
-
-    Every process has its own Triton cache. Triton up to 3.6 builds a Python module for each kernel, and when several
-    processes build the same one at once, each replaces the others' file; the interpreter, which recognizes loaded
-    modules by their inodes, then can take one module for another ("function takes exactly 34 arguments (21 given)").
-    """
+    """Run the part's drawn cases index, index + count, index + 2·count, …"""
     file, *options = PARTS[name]
-    share = {"REGARD_TEST_FIRST": str(index), "REGARD_TEST_STEP": str(count)}
-    cache = f"{os.environ.get('TRITON_CACHE_DIR', Path.home() / '.triton' / 'cache')}-{name}-{index}"
-    environment = {**os.environ, "REGARD_TEST_GPU": "1", "TRITON_CACHE_DIR": cache, **share}
+    root = str(Path(__file__).parents[2])
+    environment = {
+        **os.environ,
+        "REGARD_TEST_GPU": "1",
+        "REGARD_TEST_FIRST": str(index),
+        "REGARD_TEST_STEP": str(count),
+        "TRITON_CACHE_MANAGER": "tests.gpu.triton_cache:FirstWriterCache",
+        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
+    }
     command = [sys.executable, "-m", "pytest", "--tb=short", "-p", "no:cacheprovider", *options]
     path = Path(__file__).with_name(file)
     return subprocess.run(

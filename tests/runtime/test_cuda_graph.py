@@ -29,6 +29,7 @@ class Graph:
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     pools = iter(range(100))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(cuda_graph, "CapturedGraph", Graph)
     monkeypatch.setattr(torch.cuda, "Stream", lambda device, priority=0: SimpleNamespace(priority=priority))
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(synchronize=lambda: None))

@@ -1,12 +1,14 @@
 """What is made once and kept."""
 
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
 
 from regard import Full, Window, attention, per_head
 from regard.runtime import device_cache as module
-from regard.runtime.device_cache import device_cache
+from regard.runtime.device_cache import device_cache, retained_values
 
 
 def counted() -> tuple[list[int], "module.DeviceCache[[int], Tensor]"]:
@@ -32,14 +34,28 @@ def test_it_is_made_once_and_dropped_when_others_were_asked_for_since() -> None:
     assert made == [3, 4, 5, 3, 3]
 
 
-def test_what_was_recorded_is_never_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, numbers = counted()
-    found = numbers(3)
+def test_what_a_graph_reads_lives_as_long_as_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, numbers = counted()
+    numbers(3)
     monkeypatch.setattr(module, "is_capturing", lambda: True)
-    assert numbers(3) is found
+    graph: list[object] = []
+    with retained_values(graph):
+        value = weakref.ref(numbers(3))
     monkeypatch.setattr(module, "is_capturing", lambda: False)
     numbers(4), numbers(5), numbers(6)
-    assert numbers(3) is found and made == [3, 4, 5, 6]
+    assert value() is graph[0]
+    graph.clear()
+    assert value() is None
+
+
+def test_what_a_graph_of_the_caller_reads_is_never_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, numbers = counted()
+    monkeypatch.setattr(module, "_READ_BY_UNKNOWN_GRAPHS", {})
+    monkeypatch.setattr(module, "is_capturing", lambda: True)
+    value = weakref.ref(numbers(3))
+    monkeypatch.setattr(module, "is_capturing", lambda: False)
+    numbers(4), numbers(5), numbers(6)
+    assert value() is not None
 
 
 def test_made_in_inference_mode_it_serves_autograd() -> None:
