@@ -54,10 +54,10 @@ def eflomal(text: Bitext) -> Found:
 
 
 def from_links(forward: Sequence[Links], backward: Sequence[Links]) -> Found:
-    found: Found = {"forward alone": list(forward), "backward alone": list(backward)}
+    result: Found = {"forward alone": list(forward), "backward alone": list(backward)}
     for how in SYMMETRIZATIONS:
-        found[how] = [symmetrize(*both, how) for both in zip(forward, backward, strict=True)]
-    return found
+        result[how] = [symmetrize(*both, how) for both in zip(forward, backward, strict=True)]
+    return result
 
 
 class Kept:
@@ -81,19 +81,19 @@ def models(text: Bitext, forward: Path, backward: Path, next_step: bool, end: bo
     one = list(weights(text.gold, translator(forward), HeadSelection(next_step=next_step)))
     other = list(weights(turned, translator(backward), HeadSelection(next_step=next_step)))
     alone = ([links_of(each, end=end) for each in one], [_turned(links_of(each, end=end)) for each in other])
-    found = from_links(*alone)
+    result = from_links(*alone)
     for name, method in (("soft, threshold", "threshold"), ("soft, mutual", "mutual")):
         way = AlignmentOptions(method, "soft")  # type: ignore[arg-type]
-        found[name] = [link(*both, way) for both in zip(one, other, strict=True)]
-    return found
+        result[name] = [link(*both, way) for both in zip(one, other, strict=True)]
+    return result
 
 
 def statistics(text: Bitext) -> Found:
     """Our own aligner, which guides attention: both directions agree by themselves."""
     began = time.perf_counter()
-    found = statistical_links([(source.split(" "), target.split(" ")) for source, target in text.train])
+    result = statistical_links([(source.split(" "), target.split(" ")) for source, target in text.train])
     print(f"Regard by statistics: {time.perf_counter() - began:.1f} s", file=sys.stderr)
-    return {"by agreement": found[: len(text.gold)]}
+    return {"by agreement": result[: len(text.gold)]}
 
 
 def _turned(links: Links) -> Links:
@@ -102,17 +102,17 @@ def _turned(links: Links) -> Links:
 
 def rates(runs: Sequence[Found], gold: Sequence[Gold]) -> dict[str, list[ErrorRate]]:
     """Of each symmetrization, all runs, the one in the middle first."""
-    found = {}
+    result = {}
     for name in runs[0]:
         some = sorted((error_rate(run[name], gold) for run in runs), key=lambda rate: rate.aer)
-        found[name] = [some.pop(len(some) // 2), *some]
-    return found
+        result[name] = [some.pop(len(some) // 2), *some]
+    return result
 
 
-def show(system: str, found: dict[str, list[ErrorRate]]) -> dict[str, Any]:
-    best = min(found, key=lambda name: found[name][0].aer)
+def show(system: str, result: dict[str, list[ErrorRate]]) -> dict[str, Any]:
+    best = min(result, key=lambda name: result[name][0].aer)
     print(f"\n{system}\n  {'':20}     AER   95 % interval   precision  recall")
-    for name, some in found.items():
+    for name, some in result.items():
         rate = some[0]
         low, high = rate.interval
         all_runs = "" if len(some) == 1 else f"   runs {min(x.aer for x in some):.3f} … {max(x.aer for x in some):.3f}"
@@ -123,7 +123,7 @@ def show(system: str, found: dict[str, list[ErrorRate]]) -> dict[str, Any]:
     return {
         "system": system,
         "best": best,
-        "rates": {name: [rate.as_dict() for rate in some] for name, some in found.items()},
+        "rates": {name: [rate.as_dict() for rate in some] for name, some in result.items()},
     }
 
 
@@ -156,14 +156,14 @@ def main() -> None:
         results.append(show("eflomal", rates([eflomal(text) for _ in range(options.rounds)], gold)))
     results.append(show("Regard, by statistics alone", rates([statistics(text)], gold)))
     if options.forward is not None:
-        found = models(text, options.forward, options.backward, options.next_step, not options.no_end)
-        results.append(show("Regard, one step later" if options.next_step else "Regard", rates([found], gold)))
+        result = models(text, options.forward, options.backward, options.next_step, not options.no_end)
+        results.append(show("Regard, one step later" if options.next_step else "Regard", rates([result], gold)))
     if options.links is not None:
-        found = from_links(*(read_links(path)[: len(gold)] for path in options.links))
-        results.append(show("links given", rates([found], gold)))
+        result = from_links(*(read_links(path)[: len(gold)] for path in options.links))
+        results.append(show("links given", rates([result], gold)))
     if options.json:
-        told = {"pair": options.pair, "pairs": len(text.train), "sentences": len(gold), "systems": results}
-        options.json.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        report = {"pair": options.pair, "pairs": len(text.train), "sentences": len(gold), "systems": results}
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -146,8 +146,8 @@ def main() -> None:
                     works[f"training, {model}, {precision}"] = training(model, folder, options.updates, precision)
                 works[f"translation, {model}"] = translation(model, folder)
         chosen = {name: measure for name, measure in works.items() if options.only is None or name in options.only}
-        held = [compare_in_turn(name, measure, checkouts, options.rounds) for name, measure in chosen.items()]
-    sys.exit(0 if all(held) else 1)
+        verdicts = [compare_in_turn(name, measure, checkouts, options.rounds) for name, measure in chosen.items()]
+    sys.exit(0 if all(verdicts) else 1)
 
 
 if __name__ == "__main__":

@@ -77,10 +77,10 @@ def bitext(data: Path, pair: str) -> Bitext:
 
 def as_given(line: str) -> str:
     """Lower case, entities unescaped, with no token more and none less."""
-    found = [_plain(token) for token in tokens(line)]
-    if any(len(token.split()) != 1 for token in found):
+    result = [_plain(token) for token in tokens(line)]
+    if any(len(token.split()) != 1 for token in result):
         raise ValueError(f"expected tokens that stay one token each in lower case, got {line!r}")
-    return " ".join(found)
+    return " ".join(result)
 
 
 def prepared(line: str) -> str:

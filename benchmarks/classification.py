@@ -60,7 +60,7 @@ def compared(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     print(f"{folder.name}: TF-IDF with logistic regression", file=sys.stderr)
     others = tfidf(read_labelled([train]).pairs, gold, options.threads)
     settings = {"training.validations": 1} | dict(each.split("=", 1) for each in options.set)
-    found, seconds = [], []
+    result, seconds = [], []
     for seed in range(1, options.seeds + 1):
         print(f"{folder.name}: Regard, seed {seed}", file=sys.stderr)
         with tempfile.TemporaryDirectory() as place:
@@ -77,14 +77,14 @@ def compared(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
             )
             seconds.append(time.monotonic() - began)
             assert isinstance(model, Classifier)
-            found.append(model.evaluate(gold))
+            result.append(model.evaluate(gold))
     return {
         "set": folder.name,
         "tfidf": others,
-        "accuracy": statistics.mean(each.accuracy for each in found),
-        "accuracies": [each.accuracy for each in found],
-        "standard_error": found[0].standard_error,
-        "macro_f1": statistics.mean(each.macro_f1 for each in found),
+        "accuracy": statistics.mean(each.accuracy for each in result),
+        "accuracies": [each.accuracy for each in result],
+        "standard_error": result[0].standard_error,
+        "macro_f1": statistics.mean(each.macro_f1 for each in result),
         "seconds": statistics.mean(seconds),
     }
 
@@ -104,8 +104,8 @@ def tfidf(train: Sequence[Pair], dev: Sequence[Pair], threads: int) -> float:
     }
     search = GridSearchCV(line, choices, cv=5, n_jobs=threads)
     search.fit([pair.source for pair in train], [pair.target for pair in train])
-    said = search.predict([pair.source for pair in dev])
-    right = sum(bool(label == pair.target) for label, pair in zip(said, dev, strict=True))
+    predicted = search.predict([pair.source for pair in dev])
+    right = sum(bool(label == pair.target) for label, pair in zip(predicted, dev, strict=True))
     return 100 * right / len(dev)
 
 

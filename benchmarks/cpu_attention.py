@@ -147,7 +147,7 @@ def run(step: Step, inputs: list[Tensor], gradient: Tensor | None = None) -> flo
 
 def check(work: Work) -> float:
     """The largest difference of context and gradients between the two sides, relative to the largest number."""
-    found = []
+    result = []
     for prepare in (work.ours, work.theirs):
         inputs = work.inputs()
         step = prepare(inputs)
@@ -155,8 +155,8 @@ def check(work: Work) -> float:
         with torch.no_grad():
             context = step()
         run(step, inputs, torch.randn_like(context))
-        found.append([context, *(x.grad for x in inputs if x.grad is not None)])
-    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(*found, strict=True))
+        result.append([context, *(x.grad for x in inputs if x.grad is not None)])
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(*result, strict=True))
 
 
 def alternate(sides: list[tuple[Step, list[Tensor]]], runs: int) -> list[float]:
@@ -245,9 +245,14 @@ def measure(name: str, runs: int) -> dict[str, object]:
         against, most = work.memory
         mine, other = memory_of(name, "ours"), memory_of(name, "peer")
         dense = 4 * 8 * 8192 * 8192
-        share = mine / (dense if against == "weights" else other)
-        row |= {"ours_mib": mine / 2**20, "peer_mib": other / 2**20, "memory_share": share, "memory_against": against}
-        row["met"] = bool(row["met"]) and share <= most
+        fraction = mine / (dense if against == "weights" else other)
+        row |= {
+            "ours_mib": mine / 2**20,
+            "peer_mib": other / 2**20,
+            "memory_share": fraction,
+            "memory_against": against,
+        }
+        row["met"] = bool(row["met"]) and fraction <= most
     return row
 
 
@@ -276,8 +281,8 @@ def line(row: dict[str, object]) -> str:
         return f"{row['work']:18} {times:50} {row['bar']}: {mark}"
     text = f"{row['ours_ms']:.0f} ms, {row['peer']} {row['peer_ms']:.0f} ms: {row['times_faster']:.2f}×"
     if "ours_mib" in row:
-        share = f"{row['memory_share']:.3f} of {row['memory_against']}"
-        text += f"; {row['ours_mib']:.0f} MiB, {row['peer_mib']:.0f} MiB ({share})"
+        fraction = f"{row['memory_share']:.3f} of {row['memory_against']}"
+        text += f"; {row['ours_mib']:.0f} MiB, {row['peer_mib']:.0f} MiB ({fraction})"
     return f"{row['work']:18} {text:50} {row['bar']}: {mark}"
 
 

@@ -142,24 +142,24 @@ def tables(part: str, folder: str, options: argparse.Namespace) -> list[tuple[st
 
 def compare(part: str, sides: dict[str, Measure], unit: str, rounds: int) -> dict[str, Any]:
     """All sides in turn, several times; the medians, and each by those of the peers."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    result: dict[str, list[float]] = {name: [] for name in sides}
     padding: dict[str, float] = {}
     for _ in range(rounds):
         for name, run in sides.items():
             report = run()
-            found[name].append(report[f"{unit}_per_second"])
+            result[name].append(report[f"{unit}_per_second"])
             if "padded_tokens" in report:
                 padding[name] = report["tokens"] / report["padded_tokens"]
-            print(f"  {part}: {name}: {found[name][-1]:,.1f} {unit}/s", file=sys.stderr, flush=True)
-    medians = {name: statistics.median(values) for name, values in found.items()}
+            print(f"  {part}: {name}: {result[name][-1]:,.1f} {unit}/s", file=sys.stderr, flush=True)
+    medians = {name: statistics.median(values) for name, values in result.items()}
     peers = [name for name in medians if not name.startswith("Regard")]
     print(f"\n{part}, {unit} a second, median of {rounds}; how many times as fast as {', '.join(peers)}")
     for name, median in medians.items():
-        spread = f"{min(found[name]):,.0f} … {max(found[name]):,.0f}"
+        spread = f"{min(result[name]):,.0f} … {max(result[name]):,.0f}"
         times = "".join(f"   × {median / medians[peer]:.2f}" for peer in peers)
         real = f"   {100 * padding[name]:.0f} % of target positions real" if name in padding else ""
         print(f"  {name:30} {median:10,.1f}{times}   ({spread}){real}")
-    return {"part": part, "unit": unit, "medians": medians, "all": found}
+    return {"part": part, "unit": unit, "medians": medians, "all": result}
 
 
 def main() -> None:

@@ -73,11 +73,11 @@ def train(train: Images, test: Images, epochs: int, seed: int) -> tuple[ImageCla
 
 def peers(train: Images, test: Images) -> None:
     """Classifiers of scikit-learn as they come, on the same pixels."""
-    flat = [part.pixels.flatten(1).numpy() for part in (train, test)]
+    flattened = [part.pixels.flatten(1).numpy() for part in (train, test)]
     classes = [part.classes.numpy() for part in (train, test)]
     for peer in (LogisticRegression(max_iter=1000), KNeighborsClassifier(), SVC()):
         began = time.monotonic()
-        right = float(peer.fit(flat[0], classes[0]).score(flat[1], classes[1]))
+        right = float(peer.fit(flattened[0], classes[0]).score(flattened[1], classes[1]))
         print(f"{type(peer).__name__:24} {100 * right:6.2f} %   {time.monotonic() - began:5.1f} s")
 
 

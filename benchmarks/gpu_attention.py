@@ -69,8 +69,8 @@ class Line:
         ratio = f": {self.peer_ms / self.ours_ms:.2f}× as fast" if self.peer else ""
         peer = f", {self.peer} {self.peer_ms:.3f} ms" if self.peer else ""
         verdict = "met" if self.met else "NOT MET"
-        told = f" ({self.bar}: {verdict}; errors {errors})" if self.bar else ""
-        return f"{self.work:34} {self.ours_ms:.3f} ms{peer}{ratio}{self.more}{told}"
+        message = f" ({self.bar}: {verdict}; errors {errors})" if self.bar else ""
+        return f"{self.work:34} {self.ours_ms:.3f} ms{peer}{ratio}{self.more}{message}"
 
 
 # Roofs
@@ -82,7 +82,7 @@ def roofs(runs: int) -> list[Line]:
     long = torch.empty(1 << 30, device="cuda", dtype=torch.int8)
     copied = torch.empty_like(long)
     drawn = torch.rand(1 << 19, device="cuda")
-    found = timed(
+    result = timed(
         {
             "bf16 product": lambda: one @ two,
             "copy": lambda: copied.copy_(long),
@@ -91,11 +91,11 @@ def roofs(runs: int) -> list[Line]:
         runs,
     )
     rates = {
-        "bf16 product": f"{2 * side**3 / found['bf16 product'] / 1e9:.0f} TFLOP/s",
-        "copy": f"{2 * len(long) / found['copy'] / 1e9:.2f} TB/s",
-        "tanh": f"{4000 * len(drawn) / found['tanh'] / 1e9:.2f} T tanh/s",
+        "bf16 product": f"{2 * side**3 / result['bf16 product'] / 1e9:.0f} TFLOP/s",
+        "copy": f"{2 * len(long) / result['copy'] / 1e9:.2f} TB/s",
+        "tanh": f"{4000 * len(drawn) / result['tanh'] / 1e9:.2f} T tanh/s",
     }
-    return [Line(f"roof: {name}", ms, "", 0.0, "", True, {}, f", {rates[name]}") for name, ms in found.items()]
+    return [Line(f"roof: {name}", ms, "", 0.0, "", True, {}, f", {rates[name]}") for name, ms in result.items()]
 
 
 # Additive
@@ -173,16 +173,16 @@ def additive(runs: int) -> list[Line]:
                 f", {rate:.2f} T tanh/s",
             )
         )
-        found = timed({"ours": ours, "peer": theirs}, runs)
+        result = timed({"ours": ours, "peer": theirs}, runs)
         used, allowed = peak(ours), 3 * sum(x.numel() * x.element_size() for x in (*inputs, given))
         lines.append(
             Line(
                 f"additive both ways, {name}",
-                found["ours"],
+                result["ours"],
                 "torch.compile",
-                found["peer"],
+                result["peer"],
                 f"≥ {bar} × its speed, memory ≤ {allowed >> 20} MiB",
-                found["peer"] >= bar * found["ours"] and used <= allowed and max(errors.values()) <= most,
+                result["peer"] >= bar * result["ours"] and used <= allowed and max(errors.values()) <= most,
                 errors,
                 f", {used >> 20} MiB (compiled {peak(theirs) >> 20} MiB)",
             )
@@ -197,9 +197,9 @@ def long_additive(runs: int) -> list[Line]:
     given = torch.randn_like(inputs[3])
     ours, theirs = both_ways(ours_additive, inputs, given), both_ways(defined, inputs, given)
     errors = apart(ours(), right_additive(inputs, given), ("context", "q", "k", "v", "value"))
-    found = timed({"ours": ours, "peer": theirs}, max(3, runs // 4))
+    result = timed({"ours": ours, "peer": theirs}, max(3, runs // 4))
     more = f", {peak(ours) >> 20} MiB (as it is written {peak(theirs) >> 20} MiB)"
-    return [Line("long additive both ways, fp32", found["ours"], "as written", found["peer"], "", True, errors, more)]
+    return [Line("long additive both ways, fp32", result["ours"], "as written", result["peer"], "", True, errors, more)]
 
 
 # Patterns
@@ -257,7 +257,7 @@ def pattern_errors(pattern: Pattern, positions: int) -> dict[str, float]:
     return apart(both_ways(ours_look(pattern), inputs, given)(), right, ("context", "q", "k", "v"))
 
 
-def kept(pattern: Pattern, positions: int) -> int:
+def visible_pairs(pattern: Pattern, positions: int) -> int:
     """Pairs that the pattern keeps."""
     j, total = torch.arange(positions, device="cuda"), 0
     for first in range(0, positions, 1024):
@@ -275,16 +275,16 @@ def patterns(name: str, runs: int) -> list[Line]:
     with torch.no_grad():
         apart_here = apart([looks["ours"](*inputs)], [looks["peer"](*inputs).double()], ("FlexAttention",))
         forward = timed({side: partial(look, *inputs) for side, look in looks.items()}, runs)
-    found = timed({side: both_ways(look, inputs, given) for side, look in looks.items()}, runs)
-    work = 14 * kept(pattern, positions) * inputs[0].shape[1] * inputs[0].shape[-1]
-    more = f"; forward {forward['ours']:.3f} and {forward['peer']:.3f} ms; {work / found['ours'] / 1e9:.0f} TFLOP/s"
-    met = found["peer"] >= bar * found["ours"]
+    result = timed({side: both_ways(look, inputs, given) for side, look in looks.items()}, runs)
+    work = 14 * visible_pairs(pattern, positions) * inputs[0].shape[1] * inputs[0].shape[-1]
+    more = f"; forward {forward['ours']:.3f} and {forward['peer']:.3f} ms; {work / result['ours'] / 1e9:.0f} TFLOP/s"
+    met = result["peer"] >= bar * result["ours"]
     return [
         Line(
             name,
-            found["ours"],
+            result["ours"],
             "FlexAttention",
-            found["peer"],
+            result["peer"],
             f"≥ {bar} × its speed" if bar else "",
             met,
             errors | apart_here,
@@ -303,18 +303,18 @@ def hard(runs: int) -> list[Line]:
         normalizer = Hard(estimator, sample=estimator != "straight_through")  # type: ignore[arg-type]
 
         def run(normalizer: Hard = normalizer) -> Any:
-            found = attention(*inputs, pattern=pattern, normalizer=normalizer)
-            assert found.log_probability is not None
-            return torch.autograd.grad((found.context * given).sum() + found.log_probability.sum(), inputs)
+            result = attention(*inputs, pattern=pattern, normalizer=normalizer)
+            assert result.log_probability is not None
+            return torch.autograd.grad((result.context * given).sum() + result.log_probability.sum(), inputs)
 
-        found = timed({"ours": run, "soft": soft}, max(3, runs // 2))
+        result = timed({"ours": run, "soft": soft}, max(3, runs // 2))
         short = [x[:, :2, :4096].detach() for x in inputs]
         asked = plan(*short, pattern=pattern, normalizer=normalizer)
         chosen, right = asked.run().chosen, reference(asked.request).chosen
         assert chosen is not None and right is not None
-        share = float((chosen == right).float().mean())
-        more = f", softmax {found['soft']:.3f} ms; {share:.3%} of its choices are the reference's"
-        lines.append(Line(f"hard, {estimator}", found["ours"], "", 0.0, "", True, {}, more))
+        fraction = float((chosen == right).float().mean())
+        more = f", softmax {result['soft']:.3f} ms; {fraction:.3%} of its choices are the reference's"
+        lines.append(Line(f"hard, {estimator}", result["ours"], "", 0.0, "", True, {}, more))
     return lines
 
 
@@ -331,12 +331,12 @@ def dense(runs: int) -> list[Line]:
                     return scaled_dot_product_attention(q, k, v)
 
             sides[backend.name] = both_ways(look, inputs, given)
-        found = timed(sides, runs)
-        best = min((name for name in found if name != "ours"), key=found.__getitem__)
-        met = found[best] >= 0.97 * found["ours"]
-        more = f", {14 * 16384**2 * features * 16 / found['ours'] / 1e9:.0f} TFLOP/s"
+        result = timed(sides, runs)
+        best = min((name for name in result if name != "ours"), key=result.__getitem__)
+        met = result[best] >= 0.97 * result["ours"]
+        more = f", {14 * 16384**2 * features * 16 / result['ours'] / 1e9:.0f} TFLOP/s"
         lines.append(
-            Line(f"dense, {features} features", found["ours"], best, found[best], "≥ 0.97 × its speed", met, {}, more)
+            Line(f"dense, {features} features", result["ours"], best, result[best], "≥ 0.97 × its speed", met, {}, more)
         )
     return lines
 

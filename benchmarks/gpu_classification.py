@@ -106,8 +106,8 @@ def trained(
 
 
 def verdict(name: str, gpu: Runs, cpu: Runs) -> str:
-    share = cpu.accuracy / 100
-    error = 100 * math.sqrt(share * (1 - share) / cpu.texts)
+    fraction = cpu.accuracy / 100
+    error = 100 * math.sqrt(fraction * (1 - fraction) / cpu.texts)
     apart, ratio = gpu.accuracy - cpu.accuracy, statistics.mean(gpu.seconds) / statistics.mean(cpu.seconds)
     holds = "holds" if abs(apart) <= error and ratio <= 0.5 else "DOES NOT HOLD"
     return f"{name}: {apart:+.2f} points at a standard error of {error:.2f}, {ratio:.2f} of the CPU's time: {holds}"

@@ -84,9 +84,9 @@ def compared(name: str, size: int, dtype: torch.dtype, runs: int) -> Row:
     sides = {"ours": by(own), "masked": by(Dense())}
     errors = apart(sides["ours"](), [x.detach().double() for x in sides["masked"]()], ("context", "q", "k", "v"))
     assert max(errors.values()) < AGREE, errors
-    found = timed(sides, runs)
+    result = timed(sides, runs)
     asked = {side: statistics.median(_asked(run) for _ in range(5)) for side, run in sides.items()}
-    times = found["ours"], found["masked"], asked["ours"], asked["masked"]
+    times = result["ours"], result["masked"], asked["ours"], asked["masked"]
     return Row(name, size, own.name, *times, max(errors.values()), request.kernel.name)
 
 

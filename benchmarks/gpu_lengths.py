@@ -45,10 +45,10 @@ def asked(name: str) -> Callable[[int], list[Tensor]]:
         dtype = torch.float32 if additive else torch.bfloat16
         states = [torch.randn(1, 8, length, 64, device="cuda", dtype=dtype, requires_grad=True) for _ in range(3)]
         query, key, value = states
-        found = attention(query, key, value, **WORKS[name], **more)
-        total = found.context.sum()
-        if found.log_probability is not None:
-            total = total + found.log_probability.sum()
+        result = attention(query, key, value, **WORKS[name], **more)
+        total = result.context.sum()
+        if result.log_probability is not None:
+            total = total + result.log_probability.sum()
         return list(torch.autograd.grad(total, states))
 
     return run

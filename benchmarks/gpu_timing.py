@@ -27,7 +27,7 @@ def introduced() -> str:
 
 def timed(sides: dict[str, Run], runs: int) -> dict[str, float]:
     """Medians in ms, sides alternating."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    result: dict[str, list[float]] = {name: [] for name in sides}
     for run in sides.values():
         for _ in range(3):
             run()
@@ -40,8 +40,8 @@ def timed(sides: dict[str, Run], runs: int) -> dict[str, float]:
             run()
             after.record()  # type: ignore[no-untyped-call]
             torch.cuda.synchronize()
-            found[name].append(before.elapsed_time(after))
-    return {name: statistics.median(times) for name, times in found.items()}
+            result[name].append(before.elapsed_time(after))
+    return {name: statistics.median(times) for name, times in result.items()}
 
 
 def peak(run: Run) -> int:
@@ -55,9 +55,10 @@ def peak(run: Run) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-def apart(found: list[Tensor], right: list[Tensor], names: tuple[str, ...]) -> dict[str, float]:
+def apart(result: list[Tensor], right: list[Tensor], names: tuple[str, ...]) -> dict[str, float]:
     return {
-        name: float((x.detach().double() - y).norm() / y.norm()) for name, x, y in zip(names, found, right, strict=True)
+        name: float((x.detach().double() - y).norm() / y.norm())
+        for name, x, y in zip(names, result, right, strict=True)
     }
 
 

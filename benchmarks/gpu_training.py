@@ -132,7 +132,7 @@ def task(options: RecurrentOptions) -> TranslationTask:
 
 def timed(sides: dict[str, Callable[[], object]], rounds: int, updates: int = 20) -> dict[str, float]:
     """Medians over rounds, in ms an update, sides alternating."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    result: dict[str, list[float]] = {name: [] for name in sides}
     for run in sides.values():
         for _ in range(5):
             run()
@@ -145,8 +145,8 @@ def timed(sides: dict[str, Callable[[], object]], rounds: int, updates: int = 20
                 run()
             after.record()  # type: ignore[no-untyped-call]
             torch.cuda.synchronize()
-            found[name].append(before.elapsed_time(after) / updates)
-    return {name: statistics.median(times) for name, times in found.items()}
+            result[name].append(before.elapsed_time(after) / updates)
+    return {name: statistics.median(times) for name, times in result.items()}
 
 
 def losses(recorded: bool, updates: int, off: float = 0.0) -> list[float]:
@@ -160,14 +160,14 @@ def losses(recorded: bool, updates: int, off: float = 0.0) -> list[float]:
     plain, recipe = Update(work, CUDA, "fp32"), work.recipe.training
     update = CapturedUpdate(plain) if recorded else plain
     make, plan = Batch.in_few_shapes if recorded else Batch.of, Schedule(10**9, (), recipe.warmup)
-    found = []
+    result = []
     path = decoder_path if recorded else lambda *_: DecoderPath.STEP_BY_STEP
     with patch.object(recurrent_model, "decoder_path", path):
         for number in range(updates):
             update.rate(plan.learning_rate(number, recipe))
-            found.append(float(update(make(drawn(number % 10), CUDA), Progress())))
+            result.append(float(update(make(drawn(number % 10), CUDA), Progress())))
     torch.backends.cudnn.allow_tf32 = True
-    return found
+    return result
 
 
 def furthest(one: list[float], two: list[float]) -> float:
@@ -191,8 +191,8 @@ def step(rounds: int) -> dict[str, Any]:
     rates = {name: BATCH * LENGTH / ms * 1e3 for name, ms in times.items()}
     for name, rate in rates.items():
         print(f"{name:16} {times[name]:7.3f} ms an update, {rate:10,.0f} target tokens/s", flush=True)
-    told = "met" if rates["regard"] >= BAR and apart <= 1e-3 else "NOT MET"
-    print(f"bar {BAR:,}; losses apart by {apart:.1e} of themselves at most over 50 updates (bar 1e-3): {told}")
+    verdict = "met" if rates["regard"] >= BAR and apart <= 1e-3 else "NOT MET"
+    print(f"bar {BAR:,}; losses apart by {apart:.1e} of themselves at most over 50 updates (bar 1e-3): {verdict}")
     print(
         f"losses {by_loop[0]:.3f} … {by_loop[-1]:.3f}; of the loop whose weights begin 1e-7 off: apart {of_itself:.1e}"
     )
@@ -217,17 +217,17 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def rates(log: list[dict[str, Any]]) -> dict[str, Any]:
     """From one entry of an update to the next, where nothing else lies between."""
-    found = []
+    result = []
     for one, two in pairwise(log):
         if one["kind"] == two["kind"] == "update" and two["seconds"] > one["seconds"]:
-            found.append((two["tokens"] - one["tokens"]) / (two["seconds"] - one["seconds"]))
-    rate = statistics.median(found)
+            result.append((two["tokens"] - one["tokens"]) / (two["seconds"] - one["seconds"]))
+    rate = statistics.median(result)
     score = max(entry["score"] for entry in log if entry["kind"] == "validation")
-    told = "met" if rate >= TIMES * JOEY else "NOT MET"
+    verdict = "met" if rate >= TIMES * JOEY else "NOT MET"
     print(
-        f"{rate:,.0f} target tokens/s in the median of {len(found)} stretches: {rate / JOEY:.1f} × JoeyNMT's {JOEY:,}"
+        f"{rate:,.0f} target tokens/s in the median of {len(result)} stretches: {rate / JOEY:.1f} × JoeyNMT's {JOEY:,}"
     )
-    print(f"bar {TIMES} ×: {told}; best score on dev {score}")
+    print(f"bar {TIMES} ×: {verdict}; best score on dev {score}")
     return {"tokens_per_second": rate, "times_joeynmt": rate / JOEY, "score": score}
 
 
@@ -242,24 +242,24 @@ def both_ways(translator: Translator, texts: list[str], search: Search, rounds: 
     """Played back and one by one: (texts a second, ms a text alone)"""
     ways: dict[str, Callable[..., bool]] = {"played back": graph_replay.can_replay, "one by one": lambda _: False}
     measured: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
-    said: dict[str, list[str]] = {}
+    predicted: dict[str, list[str]] = {}
     for number in range(rounds + 1):
         for way, graph_replay.can_replay in ways.items():
             began = time.perf_counter()
-            said[way] = translator.translate(texts, search)
+            predicted[way] = translator.translate(texts, search)
             whole = time.perf_counter() - began
             if number:  # the first round warms up
                 measured[way].append((whole, statistics.median(alone(translator, text, search) for text in texts[:40])))
     graph_replay.can_replay = ways["played back"]
-    found = {}
+    result = {}
     for way, times in measured.items():
         whole, one = (statistics.median(part) for part in zip(*times, strict=True))
-        found[way] = len(texts) / whole, 1000 * one
-        told = f"{found[way][0]:,.0f} texts/s, one text {found[way][1]:.1f} ms"
-        print(f"beam {search.beam}, steps {way}: {told}", flush=True)
-    same = sum(one == two for one, two in zip(*said.values(), strict=True))
+        result[way] = len(texts) / whole, 1000 * one
+        text = f"{result[way][0]:,.0f} texts/s, one text {result[way][1]:.1f} ms"
+        print(f"beam {search.beam}, steps {way}: {text}", flush=True)
+    same = sum(one == two for one, two in zip(*predicted.values(), strict=True))
     print(f"the same: {same:,} of {len(texts):,}")
-    return found
+    return result
 
 
 def alone(translator: Translator, text: str, search: Search) -> float:
@@ -282,9 +282,9 @@ def main() -> None:
     arguments = reader.parse_args()
     print(introduced(), flush=True)
     works = {"step": lambda given: step(given.rounds), "train": train, "translate": translate}
-    found = works[arguments.work](arguments)
+    result = works[arguments.work](arguments)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        arguments.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

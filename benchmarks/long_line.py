@@ -43,10 +43,10 @@ class Cost:
     cpu_seconds: float
     megabytes: float
     """at the peak"""
-    told: str
+    stderr: str
     """on standard error"""
 
-    def beside(self, other: Cost) -> str:
+    def relative_to(self, other: Cost) -> str:
         return (
             f"{self.seconds:6.1f} s × {self.seconds / other.seconds:.2f}   "
             f"{self.cpu_seconds:6.1f} s of CPU × {self.cpu_seconds / other.cpu_seconds:.2f}   "
@@ -55,13 +55,13 @@ class Cost:
 
 
 def measured(command: list[str]) -> Cost:
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as stderr:
         began = time.monotonic()
-        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
+        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
         _, status, usage = os.wait4(run.pid, 0)
         run.returncode = os.waitstatus_to_exitcode(status)
-        told.seek(0)
-        text = told.read().decode()
+        stderr.seek(0)
+        text = stderr.read().decode()
     if run.returncode:
         sys.exit(f"{' '.join(command)}: exit code {run.returncode}\n{text}")
     return Cost(time.monotonic() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text)
@@ -90,8 +90,8 @@ def main() -> None:
             runs = [measured([sys.executable, "-m", "regard", *arguments]) for _ in range(given.repeats)]
             cost = min(runs, key=lambda run: run.seconds)
             whole = whole or cost
-            notice = next((line for line in cost.told.splitlines() if "longer than" in line), "")
-            print(f"{case:26} {cost.beside(whole)}   {notice}", flush=True)
+            notice = next((line for line in cost.stderr.splitlines() if "longer than" in line), "")
+            print(f"{case:26} {cost.relative_to(whole)}   {notice}", flush=True)
 
 
 if __name__ == "__main__":

@@ -97,10 +97,10 @@ class Classifier(nn.Module):
         self.output = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, texts: Tensor) -> Tensor:
-        found = self.positions(self.embedding(texts))
+        states = self.positions(self.embedding(texts))
         for block in self.blocks:
-            found = block(found)
-        logits: Tensor = self.output(self.pool(self.norm(found)).context)
+            states = block(states)
+        logits: Tensor = self.output(self.pool(self.norm(states)).context)
         return logits
 
 
@@ -133,8 +133,8 @@ def operation(side: str, pattern: str) -> Callable[[list[Tensor]], Step]:
 
 def check_sides(pattern: str) -> None:
     """SystemExit, if the sides do not compute the same."""
-    kept = parse(pattern)
-    error = check(Work(INPUTS, ours_dot(kept), masked_sdpa(kept), "SDPA with a mask", "", 1.0))
+    parsed = parse(pattern)
+    error = check(Work(INPUTS, ours_dot(parsed), masked_sdpa(parsed), "SDPA with a mask", "", 1.0))
     if not error < LARGEST_DIFFERENCE:
         raise SystemExit(f"{pattern} differs from SDPA with a mask by {error:.1e} of the largest number")
     losses = []
@@ -148,13 +148,13 @@ def check_sides(pattern: str) -> None:
 
 def medians(sides: dict[str, Callable[[], float]], runs: int) -> dict[str, float]:
     """The median seconds of each, run in turn after a run that does not count."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    measured: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(runs + 1):
         for name, seconds in sides.items():
             took = seconds()
             if number:
-                found[name].append(took)
-    return {name: statistics.median(times) for name, times in found.items()}
+                measured[name].append(took)
+    return {name: statistics.median(times) for name, times in measured.items()}
 
 
 def times(part: str, pattern: str, runs: int) -> dict[str, float]:
@@ -191,13 +191,13 @@ def memory_of(part: str, side: str, options: argparse.Namespace) -> float:
     lean = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(2**20)}
     command = [sys.executable, __file__, "--memory", part, side, "--pattern", options.pattern]
     command += ["--threads", str(options.threads)]
-    found = []
+    measured = []
     for _ in range(PROCESSES):
         done = subprocess.run(command, env=lean, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr[-4000:])
-        found.append(int(done.stdout) / 2**20)
-    return statistics.median(found)
+        measured.append(int(done.stdout) / 2**20)
+    return statistics.median(measured)
 
 
 def measure(part: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -70,8 +70,8 @@ def score(folder: Path, dev: Path) -> tuple[float, float]:
     sources, references = group(read_references([dev]))
     most = max(map(len, references))
     tidied: Any = [[tidy(known[k]) if k < len(known) else None for known in references] for k in range(most)]
-    found = CHRF(word_order=2).corpus_score(model.translate(sources), tidied, n_bootstrap=BOOTSTRAP)
-    return float(found.score), float(found._ci) / 1.96  # half of the interval that holds 95 %
+    result = CHRF(word_order=2).corpus_score(model.translate(sources), tidied, n_bootstrap=BOOTSTRAP)
+    return float(result.score), float(result._ci) / 1.96  # half of the interval that holds 95 %
 
 
 def case(data: Path, recipe: str, minutes: float, seed: int) -> dict[str, Any]:

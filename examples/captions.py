@@ -63,8 +63,8 @@ def scene(drawn: np.random.Generator, first: Thing, second: Thing, above: bool) 
     """Two things, the first above the second or left of it, each of its own size and a little out of line."""
     radii = drawn.uniform(4.5, 6.5, 2)
     along = drawn.uniform([7, 21], [11, 25])
-    beside = drawn.uniform(8, SIDE - 8) + drawn.uniform(-2, 2, 2)
-    places = [(a, b) if above else (b, a) for a, b in zip(along, beside, strict=True)]
+    across = drawn.uniform(8, SIDE - 8) + drawn.uniform(-2, 2, 2)
+    places = [(a, b) if above else (b, a) for a, b in zip(along, across, strict=True)]
     return draw([(first, places[0], radii[0]), (second, places[1], radii[1])])
 
 

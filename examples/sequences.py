@@ -51,17 +51,17 @@ def pronunciation(drawn: random.Random) -> Pair:
     word = "".join(drawn.choice(ONSETS.split()) + drawn.choice("aeiou") for _ in range(drawn.randint(2, 4)))
     word = re.sub(r"^([bcflmnrstz])\1", r"\1", word)  # no word begins with a double consonant
     word = word[:-1] + "è" if drawn.random() < 0.1 else word
-    return word, said(word)
+    return word, predicted(word)
 
 
-def said(word: str) -> str:
+def predicted(word: str) -> str:
     """The sounds of a word."""
     sounds, at = "", 0
     while at < len(word):
         for spelling, sound in (*SOUNDS, (".", r"\g<0>")):
-            if found := re.compile(spelling).match(word, at):
-                sounds += found.expand(sound)
-                at = found.end()
+            if result := re.compile(spelling).match(word, at):
+                sounds += result.expand(sound)
+                at = result.end()
                 break
     return sounds
 
@@ -82,10 +82,10 @@ TASKS: dict[str, Callable[[random.Random], Pair]] = {
 def parts(task: str, seed: int = 1) -> dict[str, list[Pair]]:
     """Distinct sources, dealt to train, dev and test."""
     drawn = random.Random(f"{task} {seed}")
-    found: dict[str, str] = {}
-    while len(found) < sum(SIZES.values()):
-        found.update([TASKS[task](drawn)])
-    pairs = iter(found.items())
+    result: dict[str, str] = {}
+    while len(result) < sum(SIZES.values()):
+        result.update([TASKS[task](drawn)])
+    pairs = iter(result.items())
     return {part: [next(pairs) for _ in range(size)] for part, size in SIZES.items()}
 
 

@@ -81,20 +81,20 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
         )
 
     def answers(batch: list[list[str]]) -> list[Any]:
-        found: list[Any] = translator.translate_batch(
+        result: list[Any] = translator.translate_batch(
             batch,
             beam_size=arguments.beam,
             max_batch_size=arguments.batch,
             min_decoding_length=arguments.steps,
             max_decoding_length=arguments.steps,
         )
-        return found
+        return result
 
     answers(sentences[: arguments.batch])
     began = time.perf_counter()
-    found = answers(sentences)
+    result = answers(sentences)
     seconds = time.perf_counter() - began
-    return translated([len(answer.hypotheses[0]) for answer in found], arguments.steps, seconds)
+    return translated([len(answer.hypotheses[0]) for answer in result], arguments.steps, seconds)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
 def _search(model: PreparedModel, batch: list[list[int]], limit: LengthLimit, width: int) -> list[int]:
     source, lengths = padded(batch), torch.tensor([len(row) for row in batch])
     if width == 1:
-        return [len(found.tokens) for found in greedy(model, source, lengths, limit)]
+        return [len(result.tokens) for result in greedy(model, source, lengths, limit)]
     return [len(best[0].tokens) for best in beam(model, source, lengths, limit, width=width)]
 
 
