@@ -14,7 +14,7 @@ from tools.sample.sentences import Pair, by_hash, words
 
 SHARE = 0.10  # of the distinct sources, in dev
 FREE = 0.22  # of dev, from the free sentences
-LEAST = 3  # lines of train that hold each word of dev
+MIN_TRAIN_LINES = 3  # lines of train that hold each word of dev
 
 FREE_SENTENCES = Path(__file__).with_name("free.tsv")
 """the free sentences before the split"""
@@ -35,7 +35,7 @@ class Split:
         """Move the source to dev if the rules allow it."""
         references = self.references[source]
         leaving = Counter(word for marathi in references for word in set(_words(source, marathi)))
-        short = any(self.train[word] - leaving[word] < LEAST for word in leaving)
+        short = any(self.train[word] - leaving[word] < MIN_TRAIN_LINES for word in leaving)
         if short or any(self.sources[marathi] > 1 for marathi in references):
             return False
         self.train -= leaving
@@ -60,22 +60,22 @@ def split() -> dict[str, list[Pair]]:
     """The pairs of every file, by its name."""
     frames = frame_pairs()
     framed = [pair for pairs in frames.values() for pair in pairs]
-    spoken = read(FREE_SENTENCES)
-    chosen = Split(framed + spoken)
+    free = read(FREE_SENTENCES)
+    chosen = Split(framed + free)
     wanted = round(SHARE * len(chosen.references))
     from_free = round(FREE * wanted)
-    chosen.take_some([english for english, _ in spoken], from_free)
-    share = (wanted - from_free) / len({english for english, _ in framed})
+    chosen.take_some([english for english, _ in free], from_free)
+    fraction = (wanted - from_free) / len({english for english, _ in framed})
     owed = 0.0
     for pairs in frames.values():
         sources = [english for english, _ in pairs]
-        owed += share * len(set(sources))
+        owed += fraction * len(set(sources))
         owed -= chosen.take_some(sources, round(owed))
     dev = set(chosen.dev)
     return {
-        TRAIN: [pair for pair in framed + spoken if pair[0] not in dev],
+        TRAIN: [pair for pair in framed + free if pair[0] not in dev],
         DEV[0]: [pair for pair in framed if pair[0] in dev],
-        DEV[1]: [pair for pair in spoken if pair[0] in dev],
+        DEV[1]: [pair for pair in free if pair[0] in dev],
     }
 
 

@@ -155,11 +155,11 @@ COUNTS: tuple[tuple[Callable[[], Iterator[Pair]], int], ...] = (
 def references(frame: Callable[[], Iterator[Pair]]) -> dict[str, list[str]]:
     """The frame's sources, each with its references; without those that must stay out."""
     out = [words(english) for english in (HELD_OUT, *LEFT_OUT.strip().splitlines())]
-    found: dict[str, list[str]] = {}
+    references_by_source: dict[str, list[str]] = {}
     for english, marathi in frame():
-        if words(english) not in out and marathi not in found.setdefault(english, []):
-            found[english].append(marathi)
-    return found
+        if words(english) not in out and marathi not in references_by_source.setdefault(english, []):
+            references_by_source[english].append(marathi)
+    return references_by_source
 
 
 def chosen(frame: Callable[[], Iterator[Pair]], count: int, seen: Counter[str]) -> list[Pair]:
@@ -167,21 +167,24 @@ def chosen(frame: Callable[[], Iterator[Pair]], count: int, seen: Counter[str]) 
 
     Used least in this frame, so that it is spread over its whole vocabulary, and `seen` least in all frames so far.
     """
-    found = references(frame)
-    pool = {english: set(words(english) + words(found[english][0])) for english in by_hash(found)[: POOL * count]}
+    references_by_source = references(frame)
+    pool = {
+        english: set(words(english) + words(references_by_source[english][0]))
+        for english in by_hash(references_by_source)[: POOL * count]
+    }
     here: Counter[str] = Counter()
 
     def rarity(source: str) -> int:
         """In whole numbers, so that the order of adding cannot matter."""
         return sum(10**6 // (1 + here[word]) + 10**6 // (1 + seen[word]) for word in pool[source])
 
-    kept = []
+    chosen_pairs = []
     for _ in range(min(count, len(pool))):
         best = max(pool, key=rarity)
         here.update(pool[best])
         seen.update(pool.pop(best))
-        kept += [(best, marathi) for marathi in found[best]]
-    return kept
+        chosen_pairs += [(best, marathi) for marathi in references_by_source[best]]
+    return chosen_pairs
 
 
 def frame_pairs() -> dict[str, list[Pair]]:

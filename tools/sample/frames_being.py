@@ -5,7 +5,7 @@ from itertools import product
 
 from tools.sample.agreement import THAT, THIS, Form, a, inflect, is_, is_not, was
 from tools.sample.people import BOY, NAMES, OWNERS, RELATIVES, ROLES, THIRD, WORKERS, Person, Role
-from tools.sample.sentences import Pair, asked, said
+from tools.sample.sentences import Pair, question, statement
 from tools.sample.verbs import PLACES
 from tools.sample.vocabulary import QUALITIES, Adjective, Noun, adjectives, of_kind
 
@@ -27,7 +27,7 @@ def boy_or_girl() -> Iterator[Pair]:
     """Amit is a good boy."""
     for person, quality in product(THIRD, BOY.qualities):
         english, marathi = _someone(person, BOY, quality)
-        yield said(f"{person.english} is {english}", f"{person.marathi} {marathi} आहे")
+        yield statement(f"{person.english} is {english}", f"{person.marathi} {marathi} आहे")
 
 
 def what_someone_is() -> Iterator[Pair]:
@@ -35,7 +35,7 @@ def what_someone_is() -> Iterator[Pair]:
     for person, role in product(THIRD, ROLES):
         for quality in role.qualities:
             english, marathi = _someone(person, role, quality)
-            yield said(f"{person.english} is {english}", f"{person.marathi} {marathi} आहे")
+            yield statement(f"{person.english} is {english}", f"{person.marathi} {marathi} आहे")
 
 
 def what_someone_is_not() -> Iterator[Pair]:
@@ -43,7 +43,7 @@ def what_someone_is_not() -> Iterator[Pair]:
     for person, role in product(THIRD, [BOY, *ROLES]):
         for quality in role.qualities:
             english, marathi = _someone(person, role, quality)
-            yield said(f"{person.english} is not {english}", f"{person.marathi} {marathi} नाही")
+            yield statement(f"{person.english} is not {english}", f"{person.marathi} {marathi} नाही")
 
 
 def is_someone() -> Iterator[Pair]:
@@ -51,13 +51,13 @@ def is_someone() -> Iterator[Pair]:
     for person, role in product(THIRD, [BOY, *ROLES]):
         for quality in role.qualities:
             english, marathi = _someone(person, role, quality)
-            yield asked(f"is {person.english} {english}", f"{person.marathi} {marathi} आहे का")
+            yield question(f"is {person.english} {english}", f"{person.marathi} {marathi} आहे का")
 
 
 def very() -> Iterator[Pair]:
     """Meena is very wise."""
     for person, quality in product(NAMES, adjectives("good wise simple clever tall lazy honest kind poor")):
-        yield said(
+        yield statement(
             f"{person.english} is very {quality.english}", f"{person.marathi} खूप {quality.agreeing(person.form)} आहे"
         )
 
@@ -67,7 +67,7 @@ def more_than() -> Iterator[Pair]:
     for person, other, quality in product(NAMES, NAMES, adjectives("taller cleverer kinder older younger")):
         if person is not other:
             marathi = f"{person.marathi} {other.marathi}पेक्षा {quality.agreeing(person.form)} आहे"
-            yield said(f"{person.english} is {quality.english} than {other.english}", marathi)
+            yield statement(f"{person.english} is {quality.english} than {other.english}", marathi)
 
 
 def this_is() -> Iterator[Pair]:
@@ -75,7 +75,7 @@ def this_is() -> Iterator[Pair]:
     for noun, quality in _described(_MOVED + " place"):
         thing = noun.one(quality)
         for english, marathi in (("this", THIS), ("that", THAT)):
-            yield said(f"{english} is {thing.english}", f"{marathi[thing.form]} {thing.marathi} आहे")
+            yield statement(f"{english} is {thing.english}", f"{marathi[thing.form]} {thing.marathi} आहे")
 
 
 def these_are() -> Iterator[Pair]:
@@ -83,7 +83,7 @@ def these_are() -> Iterator[Pair]:
     for noun, quality in _described(_MOVED):
         things = noun.many(quality)
         for english, marathi in (("these", THIS), ("those", THAT)):
-            yield said(f"{english} are {things.english}", f"{marathi[things.form]} {things.marathi} आहेत")
+            yield statement(f"{english} are {things.english}", f"{marathi[things.form]} {things.marathi} आहेत")
 
 
 def _owned(owner: Person, noun: Noun, form: Form) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def mine_is() -> Iterator[Pair]:
     """My cat is white."""
     for owner, (noun, quality) in product(OWNERS, _described(_OWNED)):
         english, marathi = _owned(owner, noun, noun.form)
-        yield said(f"{english} is {quality.english}", f"{marathi} {quality.agreeing(noun.form)} आहे")
+        yield statement(f"{english} is {quality.english}", f"{marathi} {quality.agreeing(noun.form)} आहे")
 
 
 def mine_are() -> Iterator[Pair]:
@@ -105,7 +105,7 @@ def mine_are() -> Iterator[Pair]:
     for owner, (noun, quality) in product(OWNERS, _described(_OWNED)):
         form = noun.form.plural
         english, marathi = _owned(owner, noun, form)
-        yield said(f"{english} are {quality.english}", f"{marathi} {quality.agreeing(form)} आहेत")
+        yield statement(f"{english} are {quality.english}", f"{marathi} {quality.agreeing(form)} आहेत")
 
 
 def mine_is_not() -> Iterator[Pair]:
@@ -114,7 +114,9 @@ def mine_is_not() -> Iterator[Pair]:
         for form in (noun.form, noun.form.plural):
             english, marathi = _owned(owner, noun, form)
             be = "are" if form.many else "is"
-            yield said(f"{english} {be} not {quality.english}", f"{marathi} {quality.agreeing(form)} {is_not(form)}")
+            yield statement(
+                f"{english} {be} not {quality.english}", f"{marathi} {quality.agreeing(form)} {is_not(form)}"
+            )
 
 
 def is_yours() -> Iterator[Pair]:
@@ -123,7 +125,7 @@ def is_yours() -> Iterator[Pair]:
         for form in (noun.form, noun.form.plural):
             english, marathi = _owned(owner, noun, form)
             be = "are" if form.many else "is"
-            yield asked(f"{be} {english} {quality.english}", f"{marathi} {quality.agreeing(form)} {is_(form)} का")
+            yield question(f"{be} {english} {quality.english}", f"{marathi} {quality.agreeing(form)} {is_(form)} का")
 
 
 def family() -> Iterator[Pair]:
@@ -131,7 +133,7 @@ def family() -> Iterator[Pair]:
     for owner, relative, role in product(OWNERS, RELATIVES, WORKERS):
         english, marathi = role.of(relative.form)
         whose = inflect(owner.owner, relative.form)
-        yield said(
+        yield statement(
             f"{owner.english_owner} {relative.english} is {a(english)}",
             f"{whose} {relative.marathi} {marathi} {is_(relative.form)}",
         )
@@ -141,7 +143,7 @@ def family_was() -> Iterator[Pair]:
     """My aunt was in the temple yesterday."""
     for owner, relative, (place, inside) in product(OWNERS, RELATIVES, PLACES.items()):
         whose = inflect(owner.owner, relative.form)
-        yield said(
+        yield statement(
             f"{owner.english_owner} {relative.english} was in the {place} yesterday",
             f"{whose} {relative.marathi} काल {inside} {was(relative.form)}",
         )

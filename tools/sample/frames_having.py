@@ -5,7 +5,7 @@ from itertools import product
 
 from tools.sample.agreement import THIS, Form, inflect, is_, is_not, present
 from tools.sample.people import ALL, ANYONE, ASKED, Person
-from tools.sample.sentences import Pair, asked, said
+from tools.sample.sentences import Pair, question, statement
 from tools.sample.verbs import MASSES, bare, doable, habits
 from tools.sample.vocabulary import NUMBERS, QUALITIES, Noun, Phrase, nouns, of_kind
 
@@ -28,27 +28,27 @@ def _has(person: Person) -> str:
 def has_one() -> Iterator[Pair]:
     """Sita has a new book."""
     for person, thing in product(ALL, _one(_KEPT)):
-        yield said(f"{_has(person)} {thing.english}", f"{person.beside} {thing.marathi} आहे")
+        yield statement(f"{_has(person)} {thing.english}", f"{person.possessor} {thing.marathi} आहे")
 
 
 def has_some() -> Iterator[Pair]:
     """I have three caps."""
     for person, things in product(ALL, _counted(_KEPT)):
-        yield said(f"{_has(person)} {things.english}", f"{person.beside} {things.marathi} आहेत")
+        yield statement(f"{_has(person)} {things.english}", f"{person.possessor} {things.marathi} आहेत")
 
 
 def has_no() -> Iterator[Pair]:
     """Mohan does not have a watch."""
     for person, noun in product(ALL, of_kind(_KEPT)):
         english = f"{person.english} {person.verb('do', 'does')} not have"
-        yield said(f"{english} {noun.one().english}", f"{person.beside} {noun.marathi} नाही")
+        yield statement(f"{english} {noun.one().english}", f"{person.possessor} {noun.marathi} नाही")
 
 
 def has_it() -> Iterator[Pair]:
     """Does Asha have a red cap?"""
     for person, thing in product(ASKED, _one(_KEPT)):
         english = f"{person.verb('do', 'does')} {person.english} have {thing.english}"
-        yield asked(english, f"{person.beside} {thing.marathi} आहे का")
+        yield question(english, f"{person.possessor} {thing.marathi} आहे का")
 
 
 _KIN = (
@@ -62,10 +62,10 @@ _KIN = (
 def has_kin() -> Iterator[Pair]:
     """Amit has two sisters: relatives are had in the dative."""
     for person, (one, many, one_marathi, many_marathi) in product(ALL, _KIN):
-        yield said(f"{_has(person)} one {one}", f"{person.dative} एक {one_marathi} आहे")
+        yield statement(f"{_has(person)} one {one}", f"{person.dative} एक {one_marathi} आहे")
         for number in ("two", "three", "four"):
             marathi = f"{person.dative} {NUMBERS[number]} {many_marathi} आहेत"
-            yield said(f"{_has(person)} {number} {many}", marathi)
+            yield statement(f"{_has(person)} {number} {many}", marathi)
 
 
 def wants() -> Iterator[Pair]:
@@ -73,7 +73,7 @@ def wants() -> Iterator[Pair]:
     for person, thing in product(ANYONE, [*_one(_PORTABLE), *_counted(_PORTABLE), *map(bare, MASSES["drink"])]):
         want = f"{person.english} {person.verb('want', 'wants')}"
         marathi = f"{person.dative} {thing.marathi} {inflect('हव', thing.form)} {is_(thing.form)}"
-        yield said(f"{want} {thing.english}", marathi)
+        yield statement(f"{want} {thing.english}", marathi)
 
 
 def wants_to() -> Iterator[Pair]:
@@ -81,7 +81,7 @@ def wants_to() -> Iterator[Pair]:
     singles = [(verb, noun.one()) for verb, noun in doable("read eat buy")]
     for person, (verb, thing) in product(ANYONE, singles + habits("drink")):
         want = f"{person.english} {person.verb('want', 'wants')} to {verb.base}"
-        yield said(f"{want} {thing.english}", f"{person.dative} {thing.marathi} {verb.to_be_done(thing.form)}")
+        yield statement(f"{want} {thing.english}", f"{person.dative} {thing.marathi} {verb.to_be_done(thing.form)}")
 
 
 def _liked() -> list[Phrase]:
@@ -102,21 +102,21 @@ def likes() -> Iterator[Pair]:
     """Asha likes mangoes; I like this story."""
     for person, thing in product(ANYONE, _liked()):
         like = f"{person.english} {person.verb('like', 'likes')}"
-        yield said(f"{like} {thing.english}", f"{person.dative} {thing.marathi} {present('आवडत', thing.form)}")
+        yield statement(f"{like} {thing.english}", f"{person.dative} {thing.marathi} {present('आवडत', thing.form)}")
 
 
 def likes_not() -> Iterator[Pair]:
     """Amit does not like coffee."""
     for person, thing in product(ANYONE, _liked()):
         like = f"{person.english} {person.verb('do', 'does')} not like"
-        yield said(f"{like} {thing.english}", f"{person.dative} {thing.marathi} आवडत {is_not(thing.form)}")
+        yield statement(f"{like} {thing.english}", f"{person.dative} {thing.marathi} आवडत {is_not(thing.form)}")
 
 
 def likes_it() -> Iterator[Pair]:
     """Do you like this shirt?"""
     for person, thing in product(ASKED, _liked()):
         english = f"{person.verb('do', 'does')} {person.english} like {thing.english}"
-        yield asked(english, f"{person.dative} {thing.marathi} {present('आवडत', thing.form)} का")
+        yield question(english, f"{person.dative} {thing.marathi} {present('आवडत', thing.form)} का")
 
 
 def must() -> Iterator[Pair]:
@@ -124,7 +124,7 @@ def must() -> Iterator[Pair]:
     for person, (verb, noun) in product(ANYONE, doable("read write bring buy wash close")):
         thing = noun.one(article="the")
         marathi = f"{person.ergative} {thing.marathi} {verb.was_done(thing.form)} पाहिजे"
-        yield said(f"{person.english} must {verb.base} {thing.english}", marathi)
+        yield statement(f"{person.english} must {verb.base} {thing.english}", marathi)
 
 
 def must_go() -> Iterator[Pair]:
@@ -132,4 +132,4 @@ def must_go() -> Iterator[Pair]:
     places = (("school", "शाळेत"), ("the market", "बाजारात"), ("the hospital", "दवाखान्यात"), ("the temple", "मंदिरात"))
     for person, (place, inside) in product(ANYONE, places):
         marathi = f"{person.ergative} {inside} {inflect('गेल', Form.NS)} पाहिजे"
-        yield said(f"{person.english} must go to {place}", marathi)
+        yield statement(f"{person.english} must go to {place}", marathi)

@@ -5,7 +5,7 @@ from itertools import product
 
 from tools.sample.agreement import is_, present, was
 from tools.sample.people import GROUPS, NAMES, THIRD
-from tools.sample.sentences import Pair, asked, said
+from tools.sample.sentences import Pair, question, statement
 from tools.sample.verbs import PLACES, VERBS
 from tools.sample.vocabulary import HOURS, NUMBERS, QUALITIES, Noun, nouns, of_kind
 
@@ -34,8 +34,8 @@ def _lying() -> Iterator[tuple[Noun, str, str]]:
 def lies() -> Iterator[Pair]:
     """The book is on the table; the keys are in the bag."""
     for noun, english, marathi in _lying():
-        yield said(f"the {noun.english} is {english}", f"{noun.marathi} {marathi} आहे")
-        yield said(f"the {noun.plural} are {english}", f"{noun.many_marathi} {marathi} आहेत")
+        yield statement(f"the {noun.english} is {english}", f"{noun.marathi} {marathi} आहे")
+        yield statement(f"the {noun.plural} are {english}", f"{noun.many_marathi} {marathi} आहेत")
 
 
 def lay() -> Iterator[Pair]:
@@ -43,7 +43,7 @@ def lay() -> Iterator[Pair]:
     for noun, english, marathi in _lying():
         for word, be, form in ((noun.english, "was", noun.form), (noun.plural, "were", noun.form.plural)):
             name = noun.many_marathi if form.many else noun.marathi
-            yield said(f"the {word} {be} {english}", f"{name} {marathi} {was(form)}")
+            yield statement(f"the {word} {be} {english}", f"{name} {marathi} {was(form)}")
 
 
 _SIDES = (("near", "जवळ"), ("behind", "मागे"), ("in front of", "समोर"))
@@ -57,14 +57,14 @@ def there_is() -> Iterator[Pair]:
         for quality in QUALITIES[seen.kind]:
             thing = seen.one(quality)
             marathi = f"{at.oblique}{ending} {thing.marathi} आहे"
-            yield said(f"there is {thing.english} {english} the {at.english}", marathi)
+            yield statement(f"there is {thing.english} {english} the {at.english}", marathi)
 
 
 def there_are() -> Iterator[Pair]:
     """There are three chairs in the room."""
     for noun, at, number in product(_LAID + nouns("chair table cat"), nouns("room house school"), NUMBERS):
         things = noun.many(number=number)
-        yield said(f"there are {things.english} in the {at.english}", f"{at.oblique}त {things.marathi} आहेत")
+        yield statement(f"there are {things.english} in the {at.english}", f"{at.oblique}त {things.marathi} आहेत")
 
 
 _SIDE = ("garden", "school", "house", "temple")
@@ -80,7 +80,7 @@ def stays() -> Iterator[Pair]:
         verb = VERBS[word]
         doing = verb.now(is_(form)) if word == "play" else f"{verb.was_done(form)} {is_(form)}"
         be = "are" if form.many else "is"
-        yield said(f"{english} {be} {verb.doing} in the {place}", f"{marathi} {PLACES[place]} {doing}")
+        yield statement(f"{english} {be} {verb.doing} in the {place}", f"{marathi} {PLACES[place]} {doing}")
 
 
 _AIMS = [("to school", "शाळेत"), ("home", "घरी")] + [
@@ -92,8 +92,8 @@ def went() -> Iterator[Pair]:
     """The girls went to the market; Asha came home: without an object the verb follows the doer."""
     people = [(person.english, person.marathi, person.form) for person in THIRD] + GROUPS
     for (english, marathi, form), verb, (aim, inside) in product(people, (VERBS["go"], VERBS["come"]), _AIMS):
-        yield said(f"{english} {verb.past} {aim}", f"{marathi} {inside} {verb.was_done(form)}")
-        yield said(f"{english} {verb.past} {aim} yesterday", f"{marathi} काल {inside} {verb.was_done(form)}")
+        yield statement(f"{english} {verb.past} {aim}", f"{marathi} {inside} {verb.was_done(form)}")
+        yield statement(f"{english} {verb.past} {aim} yesterday", f"{marathi} काल {inside} {verb.was_done(form)}")
 
 
 def goes_with() -> Iterator[Pair]:
@@ -101,7 +101,9 @@ def goes_with() -> Iterator[Pair]:
     for person, other, (aim, inside) in product(NAMES, NAMES, _AIMS):
         if person is not other:
             english = f"{person.english} went {aim} with {other.english}"
-            yield said(english, f"{person.marathi} {other.marathi}बरोबर {inside} {VERBS['go'].was_done(person.form)}")
+            yield statement(
+                english, f"{person.marathi} {other.marathi}बरोबर {inside} {VERBS['go'].was_done(person.form)}"
+            )
 
 
 # English, in the town, to the town
@@ -127,9 +129,9 @@ def lives() -> Iterator[Pair]:
     """Amit lives in Pune; does Asha live in Delhi?"""
     for person, (town, inside, _) in product(THIRD, TOWNS):
         lived = f"{person.marathi} {inside} {present('राहत', person.form)}"
-        yield said(f"{person.english} lives in {town}", lived)
-        yield said(f"{person.english} does not live in {town}", f"{person.marathi} {inside} राहत नाही")
-        yield asked(f"does {person.english} live in {town}", f"{lived} का")
+        yield statement(f"{person.english} lives in {town}", lived)
+        yield statement(f"{person.english} does not live in {town}", f"{person.marathi} {inside} राहत नाही")
+        yield question(f"does {person.english} live in {town}", f"{lived} का")
 
 
 _WEATHER = (
@@ -148,16 +150,16 @@ _WEATHER = (
 def weather() -> Iterator[Pair]:
     """It will rain in Nagpur tomorrow."""
     for (english, marathi), (town, inside, _) in product(_WEATHER, TOWNS):
-        yield said(english.format(town), marathi.format(inside))
+        yield statement(english.format(town), marathi.format(inside))
 
 
 def on_a_day() -> Iterator[Pair]:
     """Asha will go to Mumbai on Friday; Amit went to Satara on Sunday."""
     for person, (town, _, to), (day, when) in product(THIRD, TOWNS, DAYS):
         go = VERBS["go"]
-        yield said(f"{person.english} will go to {town} on {day}", f"{person.marathi} {when} {to} {go.will[0]}")
+        yield statement(f"{person.english} will go to {town} on {day}", f"{person.marathi} {when} {to} {go.will[0]}")
         marathi = f"{person.marathi} {when} {to} {go.was_done(person.form)}"
-        yield said(f"{person.english} went to {town} on {day}", marathi)
+        yield statement(f"{person.english} went to {town} on {day}", marathi)
 
 
 def at_an_hour() -> Iterator[Pair]:
@@ -169,7 +171,7 @@ def at_an_hour() -> Iterator[Pair]:
         ("sleeps", "", "झोपत"),
     )
     for person, (english, where, stem), (hour, marathi) in product(THIRD, routines, HOURS.items()):
-        yield said(
+        yield statement(
             f"{person.english} {english} at {hour} o'clock",
             f"{person.marathi} {marathi} वाजता {where}{present(stem, person.form)}",
         )

@@ -19,13 +19,13 @@ def plain(text: str) -> str:
 
 def overlap(ours: list[tuple[str, str]], theirs: list[tuple[str, str]]) -> dict[str, list[str]]:
     """What both hold: sources, targets, and pairs as source and target joined by a tab."""
-    found = {}
+    overlaps = {}
     for name, columns in (("sources", (0,)), ("targets", (1,)), ("pairs", (0, 1))):
         known, mine = (
             {"\t".join(plain(pair[column]) for column in columns) for pair in side} for side in (theirs, ours)
         )
-        found[name] = sorted(known & mine)
-    return found
+        overlaps[name] = sorted(known & mine)
+    return overlaps
 
 
 def _rows(path: Path) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ class Person:
     ergative: str
     dative: str
     owner: str
-    beside: str
+    possessor: str
     form: Form
     number: int = 3  # grammatical person
 

@@ -7,20 +7,20 @@ from collections.abc import Iterable
 Pair = tuple[str, str]
 
 
-def said(english: str, marathi: str) -> Pair:
+def statement(english: str, marathi: str) -> Pair:
     """A statement or command."""
     return english[0].upper() + english[1:] + ".", marathi + "."
 
 
-def asked(english: str, marathi: str) -> Pair:
+def question(english: str, marathi: str) -> Pair:
     """A question."""
     return english[0].upper() + english[1:] + "?", marathi + "?"
 
 
 def words(text: str) -> list[str]:
     """Lower-cased runs of letters and marks: Sita's -> sita, s."""
-    kept = (char if unicodedata.category(char)[0] in "LM" else " " for char in unicodedata.normalize("NFC", text))
-    return "".join(kept).lower().split()
+    letters = (char if unicodedata.category(char)[0] in "LM" else " " for char in unicodedata.normalize("NFC", text))
+    return "".join(letters).lower().split()
 
 
 def by_hash(texts: Iterable[str]) -> list[str]:
