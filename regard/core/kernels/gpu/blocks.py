@@ -41,7 +41,6 @@ class Lists:
     """[n]: the number of the mask, or `ALL`"""
     numbers: Tensor
     """[n]: the block's number, the same in both lists"""
-
     owners: Tensor
     """[n]: the tile in whose list the entry is"""
 
@@ -82,13 +81,10 @@ def blocks_of(
     nonempty[~whole] = bits.any(1)
     blocks, masks = blocks[nonempty], masks[nonempty]
     numbers = np.arange(len(blocks), dtype=np.int32)
-    return BlockLists(
-        height,
-        width,
-        _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device),
-        _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device),
-        torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device),
-    )
+    by_query = _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device)
+    by_key = _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device)
+    table = torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device)
+    return BlockLists(height, width, by_query, by_key, table)
 
 
 def group_blocks(
@@ -98,12 +94,10 @@ def group_blocks(
     queries, if there are any, with all that they see."""
     heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
     light = pattern.light if heavy else pattern
-    groups: list[tuple[tuple[int, ...] | None, BlockLists]] = [
-        (None, blocks_of(light, range(position, position + queries), keys, height, width, device))
-    ]
-    if heavy:
-        groups.append((heavy, blocks_of(pattern, heavy, keys, height, width, device)))
-    return groups
+    all_queries = blocks_of(light, range(position, position + queries), keys, height, width, device)
+    if not heavy:
+        return [(None, all_queries)]
+    return [(None, all_queries), (heavy, blocks_of(pattern, heavy, keys, height, width, device))]
 
 
 @lru_cache(maxsize=256)
@@ -163,14 +157,9 @@ BLOCKS_AT_ONCE = 1024
 
 
 def _bit_masks(
-    pattern: Pattern,
-    places: Sequence[int],
-    blocks: np.ndarray,
-    keys: int,
-    height: int,
-    width: int,
+    pattern: Pattern, places: Sequence[int], blocks: np.ndarray, keys: int, height: int, width: int,
     device: torch.device,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Return the masks of blocks [n, 2], int64 [n, height]."""
     tiles = -(-len(places) // height)
     rows = torch.full((tiles * height,), -1, device=device)

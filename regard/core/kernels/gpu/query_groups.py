@@ -42,22 +42,15 @@ def query_groups_of(
     """
     groups = group_blocks(pattern, queries, keys, position, lists.HEIGHT, lists.WIDTH, device)
     # Both groups have masks of the same form, so that one compiled kernel serves both.
-    intervals = [_intervals(blocks.table) for _, blocks in groups]
-    first, *others = (
-        _query_group(
-            blocks,
-            None if None in intervals else masks,
-            None if positions is None else torch.tensor([at - position for at in positions], device=device),
-        )
-        for (positions, blocks), masks in zip(groups, intervals, strict=True)
-    )
-    return first, others[0] if others else None
-
-
-def _query_group(blocks: BlockLists, intervals: Tensor | None, rows: Tensor | None) -> QueryGroup:
-    device = blocks.table.device
-    jobs = jobs_of(blocks.by_query, lists.HEIGHT, device), jobs_of(blocks.by_key, lists.WIDTH, device)
-    return QueryGroup(rows, blocks, blocks.table if intervals is None else intervals, intervals is not None, *jobs)
+    tables = [_intervals(blocks.table) for _, blocks in groups]
+    as_intervals = all(table is not None for table in tables)
+    result = []
+    for (positions, blocks), table in zip(groups, tables, strict=True):
+        rows = None if positions is None else torch.tensor([at - position for at in positions], device=device)
+        jobs = jobs_of(blocks.by_query, lists.HEIGHT, device), jobs_of(blocks.by_key, lists.WIDTH, device)
+        masks = table if table is not None and as_intervals else blocks.table
+        result.append(QueryGroup(rows, blocks, masks, as_intervals, *jobs))
+    return result[0], result[1] if len(result) > 1 else None
 
 
 def _intervals(table: Tensor) -> Tensor | None:
