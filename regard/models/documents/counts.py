@@ -28,7 +28,6 @@ class Counts(nn.Module):
 
     def __init__(self, vocabulary: int, labels: int) -> None:
         super().__init__()
-        self.features = 2 * labels
         buckets = max(1, min(MAX_BUCKETS, MAX_TABLE_SIZE // labels))
         self.words, self.pairs, self.texts = (
             nn.Parameter(torch.zeros(size, labels), requires_grad=False) for size in (vocabulary, buckets, 1)

@@ -26,7 +26,7 @@ from regard.core.patterns import Pattern
 from regard.core.scores import Additive, Cosine, Dot, Score, at_least_float32
 from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
-from regard.models.embedding import Embedding
+from regard.models.embedding import Embedding, tie
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.decoder_loop import Weights as LoopWeights
@@ -35,7 +35,6 @@ from regard.models.recurrent.decoder_path import DecoderPath, decoder_path, why_
 from regard.models.recurrent.encoder import RecurrentEncoder
 from regard.models.recurrent.options import RecurrentOptions as RecurrentOptions  # for its many importers
 from regard.models.recurrent.step import RecurrentState, RecurrentSteps, weights_of
-from regard.models.tying import tie
 
 
 class Recurrent(nn.Module):

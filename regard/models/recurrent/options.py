@@ -8,7 +8,7 @@ from typing import Literal
 from regard.core.checks import choices, fraction, whole_number
 from regard.core.local import heads_of
 from regard.core.pattern_text import parse
-from regard.models.tying import Tie
+from regard.models.embedding import Tie
 
 
 @dataclass(frozen=True)
