@@ -14,10 +14,8 @@ Tie = Literal["none", "target", "all"]
 
 
 class Embedding(nn.Embedding):
-    """Maps tokens [...] to vectors [..., D].
-
-    On a GPU the gradients of equal tokens are summed in no fixed order, unless torch uses deterministic algorithms.
-    """
+    """Maps tokens [...] to vectors [..., D]. On a GPU the gradients of equal tokens are summed in no fixed order,
+    unless torch uses deterministic algorithms."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         if _sums_in_any_order(self.weight):
@@ -38,6 +36,8 @@ def _sums_in_any_order(table: Tensor) -> bool:
 
 
 class EmbeddingLookup(torch.autograd.Function):
+    """An embedding lookup whose gradient is one `index_add_`."""
+
     @staticmethod
     def forward(ctx: Any, weight: Tensor, tokens: Tensor, padding: int | None) -> Tensor:
         ctx.save_for_backward(tokens)
@@ -55,10 +55,8 @@ class EmbeddingLookup(torch.autograd.Function):
 
 
 def tie(how: Tie, source: nn.Embedding, target: nn.Embedding, output: nn.Linear) -> None:
-    """Initialize both embeddings with small numbers, and 0 for padding, and tie weights as `how` says.
-
-    "target": the output layer is the target embedding; "all": the source embedding too.
-    """
+    """Initialize both embeddings with small numbers, and 0 for padding, and tie weights as `how` says. "target": the
+    output layer is the target embedding; "all": the source embedding too."""
     for table in (source, target):
         nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
         nn.init.zeros_(table.weight[0].detach())

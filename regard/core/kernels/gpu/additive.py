@@ -56,10 +56,8 @@ class AdditiveSettings:
 def attend(
     settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return (context [G, T, D], lse [G, T]), differentiable.
-
-    The inputs are q' [G, T, H], k' [G, S, H], v [G, H] and value [G, S, D].
-    """
+    """Return (context [G, T, D], lse [G, T]), differentiable. The inputs are q' [G, T, H], k' [G, S, H], v [G, H] and
+    value [G, S, D]."""
     _prepare(settings, query, key, vector, value)
     with device_guard(query.device):
         outputs: tuple[Tensor, Tensor] = _Additive.apply(settings, query, key, vector, value)  # type: ignore[no-untyped-call]

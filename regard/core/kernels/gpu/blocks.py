@@ -75,7 +75,9 @@ def blocks_of(
     bits = _bit_masks(pattern, places, blocks[~whole], keys, height, width, device)
     distinct, inverse = np.unique(bits, axis=0, return_inverse=True)
     masks[~whole] = inverse.reshape(-1)
-    full = _full_masks(len(places), blocks[~whole, 0], height, width)
+    rows = blocks[~whole, :1] * height + np.arange(height)
+    # the masks of blocks in which every existing query sees every key
+    full = np.where(rows < len(places), np.array((1 << width) - 1, np.uint64).astype(np.int64), 0)
     masks[~whole] = np.where((bits == full).all(1), ALL, masks[~whole])
     nonempty = np.ones(len(blocks), bool)
     nonempty[~whole] = bits.any(1)
@@ -172,12 +174,6 @@ def _bit_masks(
         allowed = pattern.allows(i.clamp(min=0), j.clamp(max=keys - 1), keys) & (i >= 0) & (j < keys)
         masks.append((allowed.long() << torch.arange(width, device=device)).sum(-1).cpu().numpy())
     return np.concatenate(masks)
-
-
-def _full_masks(queries: int, tiles: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the masks of blocks at `tiles` in which every existing query sees every key, int64 [n, height]."""
-    rows = tiles[:, None] * height + np.arange(height)
-    return np.where(rows < queries, np.array((1 << width) - 1, np.uint64).astype(np.int64), 0)
 
 
 def _lists(

@@ -61,10 +61,8 @@ def mask_arguments(mask: FlatRows | None, rows: int, placeholder: Tensor) -> tup
 
 
 def compile_ahead(combination: Hashable, device: torch.device, run: Callable[[], object]) -> None:
-    """Compile the kernels that `run` launches, in parallel, if this combination is new.
-
-    Inside `run` no kernel writes its results, so nothing in it may depend on their values.
-    """
+    """Compile the kernels that `run` launches, in parallel, if this combination is new. Inside `run` no kernel writes
+    its results, so nothing in it may depend on their values."""
     if device.type != "cuda" or not _COMPILER.is_new((device, combination)) or is_capturing():
         return
     with _COMPILER.only_compiling(), torch.no_grad(), device_guard(device):

@@ -28,9 +28,7 @@ def attend(
     settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, trains: bool = True
 ) -> tuple[Tensor, Tensor]:
     """Return (context [G, T, F], lse [G, T]) of query [G, T, D], key [G, S, D] and value [G, S, F], differentiable.
-
-    Without `trains` the kernels of the backward pass are compiled only when they are first launched.
-    """
+    Without `trains` the kernels of the backward pass are compiled only when they are first launched."""
     prepare(settings, query, key, value, trains)
     with device_guard(query.device):
         outputs: tuple[Tensor, Tensor] = _Dot.apply(settings, query, key, value)  # type: ignore[no-untyped-call]
@@ -42,21 +40,16 @@ def prepare(settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, tr
     trains = trains and torch.is_grad_enabled() and any(states.requires_grad for states in (query, key, value))
     kinds = settings.visible is None, settings.noise is None, settings.precision, trains
     widths = query.shape[-1], value.shape[-1], query.shape[1] == 0  # an empty problem launches nothing
-    compile_ahead(
-        ("dot", settings.pattern, query.dtype, *widths, *kinds),
-        query.device,
-        lambda: _launch_all(settings, query, key, value, trains),
-    )
 
+    def launch_all() -> None:
+        """Launch every kernel once, forward and backward, for the first row of the batch."""
+        for term in dot_terms(settings, query[:1].contiguous(), key[:1].contiguous(), value[:1].contiguous()):
+            context, lse = term.by_groups(DotProblem.forward)
+            if trains:
+                gradient = value.new_empty(context.shape)
+                term.backward(DotBackwardInputs(gradient, lse, delta_of(gradient, gradient, lse)))
 
-def _launch_all(settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, backward: bool) -> None:
-    """Launch every kernel once, forward and backward, for the first row of the batch."""
-    query, key, value = (states[:1].contiguous() for states in (query, key, value))
-    for term in dot_terms(settings, query, key, value):
-        context, lse = term.by_groups(DotProblem.forward)
-        if backward:
-            gradient = value.new_empty(context.shape)
-            term.backward(DotBackwardInputs(gradient, lse, delta_of(gradient, gradient, lse)))
+    compile_ahead(("dot", settings.pattern, query.dtype, *widths, *kinds), query.device, launch_all)
 
 
 class _Dot(torch.autograd.Function):

@@ -72,10 +72,8 @@ class DotBackwardInputs(NamedTuple):
 
 
 class DotProblem:
-    """A group of queries of one term.
-
-    `positions` are those of queries and keys, for noise and choices. With `in_float32` the results are float32.
-    """
+    """A group of queries of one term. `positions` are those of queries and keys, for noise and choices. With
+    `in_float32` the results are float32."""
 
     def __init__(
         self, settings: DotSettings, group: QueryGroup, query: Tensor, key: Tensor, value: Tensor,

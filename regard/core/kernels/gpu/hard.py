@@ -23,10 +23,8 @@ NOWHERE = torch.iinfo(torch.int32).max
 
 
 def choose(settings: DotSettings, query: Tensor, key: Tensor) -> Tensor:
-    """Return the key of the highest energy, int64 [G, T], for query [G, T, D] and key [G, S, D].
-
-    Energies include the noise of the settings. Ties go to the first key; −1 where a query sees no key.
-    """
+    """Return the key of the highest energy, int64 [G, T], for query [G, T, D] and key [G, S, D]. Energies include the
+    noise of the settings. Ties go to the first key; −1 where a query sees no key."""
     query, key = query.contiguous(), key.contiguous()
     with device_guard(query.device):
         terms = dot_terms(settings, query, key, key, with_positions=True)

@@ -157,9 +157,7 @@ class Classes:
             return "positions do not begin at 0, or some keys are padding"
         if request.queries % request.pattern.step or request.keys % request.pattern.step:
             return "classes would differ in size"
-        if 0 in (*request.leading, request.queries, request.keys):
-            return "there is nothing to compute"
-        return None
+        return "there is nothing to compute" if 0 in (*request.leading, request.queries, request.keys) else None
 
     def run(self, request: Request) -> Result:
         terms, leading, pattern = request.bilinear, request.leading, request.pattern
@@ -204,9 +202,7 @@ def _unsuited(request: Request) -> str | None:
         return "it has no dropout"
     if request.bias is not None:
         return "it takes no bias"
-    if request.leading.numel() > MAX_ROWS:
-        return f"it takes {MAX_ROWS:,} rows at most"
-    return None
+    return f"it takes {MAX_ROWS:,} rows at most" if request.leading.numel() > MAX_ROWS else None
 
 
 def rounds_float32(request: Request) -> bool:

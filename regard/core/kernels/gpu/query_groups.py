@@ -37,9 +37,7 @@ def query_groups_of(
     pattern: Pattern, queries: int, keys: int, position: int, device: torch.device
 ) -> tuple[QueryGroup, QueryGroup | None]:
     """Return (light, heavy): all queries with the pattern's light part, and the heavy queries with all that they see.
-
-    `heavy` is None if there are no heavy queries. Its results replace those of the same queries in `light`.
-    """
+    `heavy` is None if there are no heavy queries. Its results replace those of the same queries in `light`."""
     groups = group_blocks(pattern, queries, keys, position, lists.HEIGHT, lists.WIDTH, device)
     # Both groups have masks of the same form, so that one compiled kernel serves both.
     tables = [_intervals(blocks.table) for _, blocks in groups]
@@ -55,9 +53,7 @@ def query_groups_of(
 
 def _intervals(table: Tensor) -> Tensor | None:
     """Return bit masks int64 [n, HEIGHT] as intervals of keys, int32 [n, 2, HEIGHT], if each mask is one interval.
-
-    Comparing with the bounds of an interval is cheaper on the device than extracting bits.
-    """
+    Comparing with the bounds of an interval is cheaper on the device than extracting bits."""
     j = torch.arange(lists.WIDTH, device=table.device)
     visible = (table[..., None] >> j) & 1 != 0  # [n, HEIGHT, WIDTH]
     low = torch.where(visible, j, lists.WIDTH).amin(-1)
