@@ -28,9 +28,7 @@ def build(options: ModelOptions, source_vocabulary: int, target_vocabulary: int)
 
 def check(options: ModelOptions) -> None:
     """Raise a ValueError for options that no model can be built from, such as heads that do not divide the features.
-
-    The model is built on the meta device, which takes neither memory nor time.
-    """
+    The model is built on the meta device, which takes neither memory nor time."""
     with torch.device("meta"):
         if isinstance(options, ClassifierOptions):
             TextClassifier(options, 2, 2, 2)

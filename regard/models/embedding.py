@@ -1,18 +1,21 @@
-"""Embeddings whose gradient on a GPU is one `index_add_`; torch's own sorts the tokens or handles them one by one."""
+"""Embeddings whose gradient on a GPU is one `index_add_`; torch's own sorts the tokens or handles them one by one.
+
+Weight tying: embeddings can also be the output layer (Press and Wolf 2017).
+"""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+Tie = Literal["none", "target", "all"]
+
 
 class Embedding(nn.Embedding):
-    """Maps tokens [...] to vectors [..., D].
-
-    On a GPU the gradients of equal tokens are summed in no fixed order, unless torch uses deterministic algorithms.
-    """
+    """Maps tokens [...] to vectors [..., D]. On a GPU the gradients of equal tokens are summed in no fixed order,
+    unless torch uses deterministic algorithms."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         if _sums_in_any_order(self.weight):
@@ -49,3 +52,18 @@ class EmbeddingLookup(torch.autograd.Function):
         if ctx.padding is not None:
             grad_weight[ctx.padding].zero_()
         return grad_weight, None, None
+
+
+def tie(how: Tie, source: nn.Embedding, target: nn.Embedding, output: nn.Linear) -> None:
+    """Initialize both embeddings with small numbers, and 0 for padding, and tie weights as `how` says. "target": the
+    output layer is the target embedding; "all": the source embedding too."""
+    for table in (source, target):
+        nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
+        nn.init.zeros_(table.weight[0].detach())
+    if how != "none":
+        output.weight = target.weight
+    if how == "all":
+        if source.num_embeddings != target.num_embeddings:
+            got = f"got {source.num_embeddings} source and {target.num_embeddings} target tokens"
+            raise ValueError(f"tie: 'all' needs one vocabulary for both sides, {got}")
+        source.weight = target.weight

@@ -24,10 +24,8 @@ class SearchModel(Protocol):
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A model and its packed weights, with the methods that search needs.
-
-    The weights are copies, which do not follow later updates of the model: build a new one for each task.
-    """
+    """A model and its packed weights, with the methods that search needs. The weights are copies, which do not follow
+    later updates of the model: build a new one for each task."""
 
     model: SearchModel
     steps: Any

@@ -154,16 +154,16 @@ class Judge(nn.Module):
         self.output = nn.Linear(self.level.features, labels)
         if kind == "counts" and not options.hierarchical:
             with torch.no_grad():  # the logit of a label begins as the sum of its ratios, of words and of pairs
-                self.output.weight.copy_(
-                    INITIAL_COUNT_WEIGHT / options.queries * torch.eye(labels).repeat(1, 2 * options.queries)
-                )
+                share = INITIAL_COUNT_WEIGHT / options.queries
+                self.output.weight.copy_(share * torch.eye(labels).repeat(1, 2 * options.queries))
 
     def forward(
         self, batch: DocumentBatch, ratios: Tensor | None, weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         inputs = ratios if self.words is None else self.words(batch)  # [B, S, D]
-        pooled = self.level(inputs, batch.lengths, batch.sentences, self._visible(batch.attention_mask), weights)
-        return self.output(self.dropout(pooled.context)), pooled.weights
+        visible = self._visible(batch.attention_mask)
+        context, query_weights = self.level(inputs, batch.lengths, batch.sentences, visible, weights)
+        return self.output(self.dropout(context)), query_weights
 
     def attentions(self, batch: DocumentBatch) -> list[Tensor]:
         """Return the self-attention weights of each layer [B, heads, S, S]; [] without self-attention over the text."""

@@ -28,7 +28,6 @@ class Counts(nn.Module):
 
     def __init__(self, vocabulary: int, labels: int) -> None:
         super().__init__()
-        self.features = 2 * labels
         buckets = max(1, min(MAX_BUCKETS, MAX_TABLE_SIZE // labels))
         self.words, self.pairs, self.texts = (
             nn.Parameter(torch.zeros(size, labels), requires_grad=False) for size in (vocabulary, buckets, 1)
@@ -39,12 +38,8 @@ class Counts(nn.Module):
 
     def ratios(self, source: Tensor) -> Tensor:
         """Return the ratios [B, S, 2C] of source tokens [B, S]."""
-        words, pairs = self.words[source], self.pairs[self.buckets(source)]
+        words, pairs = self.words[source], self.pairs[pair_buckets(source, len(self.pairs))]
         return torch.cat([_ratio(words, self.texts), _ratio(pairs, self.texts)], -1)
-
-    def buckets(self, source: Tensor) -> Tensor:
-        """Return the hash bucket of each word with the previous one, in the table of pairs."""
-        return pair_buckets(source, len(self.pairs))
 
     def count(self, documents: Sequence[Document], labels: Sequence[int]) -> None:
         """Add texts with their labels to the counts; a word counts once per text."""
@@ -54,7 +49,7 @@ class Counts(nn.Module):
         owners = torch.repeat_interleave(torch.arange(len(sources)), torch.tensor(list(map(len, sources))))
         if not len(owners):
             return
-        buckets = torch.cat([self.buckets(source[None])[0] for source in sources])
+        buckets = torch.cat([pair_buckets(source[None], len(self.pairs))[0] for source in sources])
         for table, rows in ((self.words, torch.cat(sources)), (self.pairs, buckets)):
             distinct = (owners * len(table) + rows).unique()  # (text, row) as one number
             cells = distinct % len(table) * table.shape[1] + gold[distinct // len(table)]

@@ -9,8 +9,6 @@ B texts, S words, N sentences, M sentences of all texts, W words in the longest 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
@@ -18,15 +16,10 @@ from regard.core.pool import Pool
 from regard.core.scores import Additive
 from regard.models.documents.states import States
 from regard.models.recurrent.encoder import Recurrence
+from regard.models.transformer.layers import WeightsOut
 
-
-class Pooled(NamedTuple):
-    """A pooled batch of texts."""
-
-    context: Tensor
-    """[B, Q · E]"""
-    weights: Tensor | None
-    """[B, Q, S] if requested"""
+Pooled = tuple[Tensor, Tensor | None]
+"""the contexts [B, Q · E] of texts, and the weights [B, Q, S] if requested"""
 
 
 class FlatLevel(nn.Module):
@@ -41,7 +34,7 @@ class FlatLevel(nn.Module):
     def forward(self, words: Tensor, lengths: Tensor, sentences: Tensor, visible: Tensor, weights: bool) -> Pooled:
         """Pool words [B, S, D] of `lengths` [B], of which those in `visible` [B, S] may be attended to."""
         pooled = self.pool(self._states(words, lengths), allowed=visible[:, None], weights=weights)
-        return Pooled(pooled.context.flatten(1), pooled.weights)
+        return pooled.context.flatten(1), pooled.weights
 
     def attentions(self, words: Tensor, lengths: Tensor) -> list[Tensor]:
         """Return the self-attention weights of each layer, [B, heads, S, S]; none without self-attention."""
@@ -49,7 +42,7 @@ class FlatLevel(nn.Module):
         self._states(words, lengths, layers)
         return layers
 
-    def _states(self, words: Tensor, lengths: Tensor, weights_out: list[Tensor] | None = None) -> Tensor:
+    def _states(self, words: Tensor, lengths: Tensor, weights_out: WeightsOut = None) -> Tensor:
         real = torch.arange(words.shape[1], device=words.device) < lengths.to(words.device)[:, None]
         states: Tensor = self.states(words, real, lengths, weights_out)
         return states
@@ -69,8 +62,7 @@ class Hierarchical(nn.Module):
     def forward(self, words: Tensor, lengths: Tensor, sentences: Tensor, visible: Tensor, weights: bool) -> Pooled:
         """Pool words [B, S, D] whose sentences have lengths [B, N]; `visible` is as in `FlatLevel`."""
         parts = SentenceParts(sentences)
-        lengths_on_host = parts.lengths.cpu()
-        states = self.states(parts.cut(words), parts.real, lengths_on_host)  # [M, W, E]
+        states = self.states(parts.cut(words), parts.real, parts.lengths.cpu())  # [M, W, E]
         allowed = parts.cut(visible) & parts.real
         allowed[:, 0] |= ~allowed.any(1)  # attention needs at least one word of each sentence
         by_words = self.words(states, allowed=allowed[:, None], weights=weights)
@@ -79,12 +71,10 @@ class Hierarchical(nn.Module):
         sentence_states = torch.cat([self.recurrence(vectors, counts.cpu())[0], vectors], -1)
         pooled = self.sentences(sentence_states, lengths=counts, weights=weights)
         if pooled.weights is None or by_words.weights is None:
-            return Pooled(pooled.context.flatten(1), None)
+            return pooled.context.flatten(1), None
         word_weights = parts.spread(by_words.weights[:, 0], words.shape[1])  # [B, S]
-        sentence_weights = pooled.weights.gather(
-            -1, parts.owners(words.shape[1])[:, None].expand(-1, pooled.weights.shape[1], -1)
-        )
-        return Pooled(pooled.context.flatten(1), sentence_weights * word_weights[:, None])
+        owners = parts.owners(words.shape[1])[:, None].expand(-1, pooled.weights.shape[1], -1)
+        return pooled.context.flatten(1), pooled.weights.gather(-1, owners) * word_weights[:, None]
 
 
 class SentenceParts:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.models.dropout import Dropout
 from regard.models.recurrent.encoder import Recurrence
-from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
+from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape, WeightsOut
 
 Kind = Literal["counts", "embeddings", "convolution", "rnn", "attention"]
 
@@ -48,7 +48,7 @@ class States(nn.Module):
             return self.recurrence.can_capture(device)
         return self.kind != "attention" or self._attention_options.is_standard
 
-    def forward(self, words: Tensor, real: Tensor, lengths: Tensor, weights_out: list[Tensor] | None = None) -> Tensor:
+    def forward(self, words: Tensor, real: Tensor, lengths: Tensor, weights_out: WeightsOut = None) -> Tensor:
         """Return the states; append the self-attention weights [B, heads, S, S] of each layer to `weights_out`."""
         if self.kind in ("counts", "embeddings"):
             return words

@@ -28,9 +28,7 @@ class WordEmbedding(nn.Module):
         self, vocabulary: int, runs: int, neighbours: int, positions: int, width: int, left_out: float, dropout: float
     ) -> None:
         """Set the numbers of letter n-grams (`runs`), hash buckets for pairs (`neighbours`) and `positions`; 0 is none.
-
-        `left_out` is the fraction of representations that are left out in training.
-        """
+        `left_out` is the fraction of representations that are left out in training."""
         super().__init__()
         self.embedding = Embedding(vocabulary, width, padding_idx=0)
         self.spelling = Embedding(runs, width, padding_idx=0) if runs else None

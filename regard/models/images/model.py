@@ -21,7 +21,7 @@ from regard.core.checks import choices, shape, whole_number
 from regard.core.grid_patterns import Grid
 from regard.core.pool import Pool
 from regard.models.dropout import Dropout
-from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
+from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape, WeightsOut
 from regard.models.transformer.positions import sinusoids
 
 
@@ -73,10 +73,8 @@ class ImageOptions:
     def check_patches(self) -> None:
         """Raise a ValueError if patches do not fill the image."""
         for name in ("image_height", "image_width"):
-            if getattr(self, name) % self.patch:
-                raise ValueError(
-                    f"model: patch: expected a divisor of {name} = {getattr(self, name)}, got {self.patch}"
-                )
+            if (size := getattr(self, name)) % self.patch:
+                raise ValueError(f"model: patch: expected a divisor of {name} = {size}, got {self.patch}")
 
     def for_images(self, pixels: Tensor) -> ImageOptions:
         """Return the options with the size of the images [N, C, height, width]; raise a ValueError on a conflict."""
@@ -103,11 +101,10 @@ class Patches(nn.Module):
             self.stem = nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
         self.project = nn.Linear(channels * options.patch**2, width)
         grid = options.grid
-        self.row_table: nn.Parameter | None = None
-        self.column_table: nn.Parameter | None = None
-        if options.positions == "learned":
-            self.row_table = nn.Parameter(torch.randn(grid.height, width) * width**-0.5)
-            self.column_table = nn.Parameter(torch.randn(grid.width, width) * width**-0.5)
+        self.row_table, self.column_table = (
+            nn.Parameter(torch.randn(size, width) * width**-0.5) if options.positions == "learned" else None
+            for size in (grid.height, grid.width)
+        )
         self.dropout = Dropout(options.dropout)
 
     def forward(self, pictures: Tensor) -> Tensor:
@@ -142,12 +139,8 @@ class ImageEncoder(nn.Module):
         self.blocks = nn.ModuleList(EncoderBlock(options.shape, options.attention) for _ in range(options.layers))
         self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None, weights_out: list[Tensor] | None = None) -> Tensor:
-        """Return states [B, S, D] of images [B, C, height, width].
-
-        `lengths` [B] is the number of patches that count (None: all). The attention weights [B, heads, S, S] of each
-        layer are appended to `weights_out`, if given.
-        """
+    def forward(self, source: Tensor, lengths: Tensor | None = None, weights_out: WeightsOut = None) -> Tensor:
+        """Return states [B, S, D] of images [B, C, height, width]; `lengths` [B] of the patches count (None: all)."""
         states: Tensor = self.patches(source)
         for block in self.blocks:
             states = block(states, lengths, None, weights_out)

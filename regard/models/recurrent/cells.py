@@ -25,11 +25,8 @@ def recurrence(
 
 
 def step(from_input: Tensor, from_state: Tensor, state: Hidden) -> Hidden:
-    """Return the new state, given W_i x + b_i and W_h h + b_h, [N, 3H] or [N, 4H], and the old state.
-
-    The products may be in bfloat16; the state stays in its own dtype, float32, so that rounding errors do not
-    accumulate over the steps.
-    """
+    """Return the new state, given W_i x + b_i and W_h h + b_h, [N, 3H] or [N, 4H], and the old state. Products may be
+    in bfloat16; the state stays in its own dtype, float32, so that rounding errors do not accumulate over the steps."""
     if from_input.is_cuda:
         return _fused(from_input.to(state[0].dtype), from_state.to(state[0].dtype), state)
     if len(state) == 1:

@@ -124,13 +124,13 @@ class _DecoderLoop(torch.autograd.Function):
             new, context = joined[t, :, :hidden], joined[t, :, hidden:]
             device.gru_forward[(-(-hidden // BLOCK), batch)](
                 gates[t], feed.parts, state_parts, weights.state_bias, state, new, saved_gates[t],
-                hidden, feed.part_stride, state_product.columns, state_product.part_stride, state.stride(0),
-                new.stride(0), FEED_PARTS=feed.count if t else 0, STATE_PARTS=state_product.count, BLOCK=BLOCK,
+                hidden, feed.strides[1], *state_product.strides, state.stride(0), new.stride(0),
+                FEED_PARTS=feed.count if t else 0, STATE_PARTS=state_product.count, BLOCK=BLOCK,
             )  # fmt: skip
             state_product(new)
             device.attend_forward[(batch,)](
                 state_product.parts, queries[t], key, weights.vector, value, lengths, attention[t], context,
-                keys, score, features, state_product.columns, state_product.part_stride, context.stride(0),
+                keys, score, features, *state_product.strides, context.stride(0),
                 QUERY_PARTS=state_product.count, **tile,
             )  # fmt: skip
             combine(joined[t])
@@ -163,23 +163,21 @@ class _DecoderLoop(torch.autograd.Function):
         for t in reversed(range(steps)):
             size, has_next = outputs[t].numel(), t < steps - 1
             device.output_backward[(-(-size // 512),)](
-                grad_output[t], gates_back.parts, outputs[t], grad_combined[t],
-                size, outputs.shape[2], gates_back.columns, gates_back.part_stride,
-                FEED_PARTS=gates_back.count if has_next else 0, BLOCK=512,
+                grad_output[t], gates_back.parts, outputs[t], grad_combined[t], size, outputs.shape[2],
+                *gates_back.strides, FEED_PARTS=gates_back.count if has_next else 0, BLOCK=512,
             )  # fmt: skip
             combine_back(grad_combined[t])
             device.attend_backward[(batch,)](
                 queries[t], key, weights.vector, value, attention[t], combine_back.parts[:, :, hidden:],
                 grad_attention[t], grad_context[t], grad_query[t], grad_energies[t],
-                keys, score, features, combine_back.columns, combine_back.part_stride,
-                JOINED_PARTS=combine_back.count, **tile,
+                keys, score, features, *combine_back.strides, JOINED_PARTS=combine_back.count, **tile,
             )  # fmt: skip
             query_back(grad_query[t])
             old = first if t == 0 else joined[t - 1, :, :hidden]
             device.gru_backward[(-(-hidden // BLOCK), batch)](
                 query_back.parts, combine_back.parts, carried, grad_state, saved_gates[t], old, grad_gates[0, t],
-                hidden, grad_gates.stride(0), query_back.part_stride, combine_back.columns, combine_back.part_stride,
-                gates_back.columns, gates_back.part_stride, old.stride(0),
+                hidden, grad_gates.stride(0), query_back.strides[1], *combine_back.strides, *gates_back.strides,
+                old.stride(0),
                 QUERY_PARTS=query_back.count, JOINED_PARTS=combine_back.count,
                 CARRIED_PARTS=gates_back.count if has_next else 0, BLOCK=BLOCK,
             )  # fmt: skip

@@ -36,15 +36,9 @@ def decoder_path(options: RecurrentOptions, states: Tensor, sampling: float) -> 
 def why_no_loop(options: RecurrentOptions) -> str | None:
     """Return why decoder_loop.py does not implement such a decoder; None if it does."""
     implemented = {
-        "cell": "gru",
-        "decoder_layers": 1,
-        "order": "luong",
-        "input_feeding": True,
-        "score": "additive",
-        "normalizer": "softmax",
-        "pattern": "full",
-        "predictive": 0,
-    }
+        "cell": "gru", "decoder_layers": 1, "order": "luong", "input_feeding": True,
+        "score": "additive", "normalizer": "softmax", "pattern": "full", "predictive": 0,
+    }  # fmt: skip
     for name, value in implemented.items():
         if getattr(options, name) != value:
             return f"it needs {name} = {value!r}, got {getattr(options, name)!r}"

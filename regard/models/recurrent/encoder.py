@@ -23,10 +23,8 @@ from regard.models.recurrent.every_step import EveryStep
 
 
 class Recurrence(nn.Module):
-    """Maps embeddings [B, S, D] of `lengths` [B] to states [B, S, E] and the last state of each layer.
-
-    The last state is (h,) or (h, c), each [layers, B, E]. Dropout acts on the input, between layers, and on the states.
-    """
+    """Maps embeddings [B, S, D] of `lengths` [B] to states [B, S, E] and the last state of each layer. The last state
+    is (h,) or (h, c), each [layers, B, E]. Dropout acts on the input, between layers, and on the states."""
 
     def __init__(self, cell: str, inputs: int, hidden: int, layers: int, bidirectional: bool, dropout: float) -> None:
         super().__init__()
@@ -47,8 +45,8 @@ class Recurrence(nn.Module):
     def can_capture(self, device: torch.device) -> bool:
         """Can a CUDA graph capture it, because it runs without synchronizing with the host? That holds for a GRU of one
         layer, if the device has the kernels for it."""
-        gru = isinstance(self.recurrence, nn.GRU) and self.recurrence.num_layers == 1
-        return gru and why_no_triton(device) is None
+        one_layer = isinstance(self.recurrence, nn.GRU) and self.recurrence.num_layers == 1
+        return one_layer and why_no_triton(device) is None
 
     def _fused(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         """Run it by one function for all steps (encoder_loop.py), in float32."""
@@ -71,14 +69,13 @@ class Recurrence(nn.Module):
     def _unrolled(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
         """Run it step by step, for the CPU."""
         real = torch.arange(embedded.shape[1]) < lengths.cpu()[:, None]  # [B, S]
-        last = []
-        states = embedded
+        states, last = embedded, []
         for layer in range(self.recurrence.num_layers):
             if layer:
                 states = self.dropout(states)
             states, hidden = self._layer(layer, states, real)
             last.append(hidden)
-        return states, tuple(torch.stack(parts) for parts in zip(*last, strict=True))
+        return states, tuple(map(torch.stack, zip(*last, strict=True)))
 
     def _layer(self, layer: int, inputs: Tensor, real: Tensor) -> tuple[Tensor, Hidden]:
         """Return the states [B, S, E] and the last state of one layer with inputs [B, S, D]; `real` [B, S] is False at
@@ -92,9 +89,7 @@ class Recurrence(nn.Module):
         shape = (self._directions, inputs.shape[0], self.recurrence.hidden_size)
         zero = gates.new_zeros(shape, dtype=torch.promote_types(gates.dtype, torch.float32))
         hidden: Hidden = (zero, zero) if isinstance(self.recurrence, nn.LSTM) else (zero,)
-        states = []
-        unpadded = bool(real.all())
-        real = real.to(inputs.device)
+        states, unpadded, real = [], bool(real.all()), real.to(inputs.device)
         for t, step_gates in enumerate(gates.unbind(1)):  # [directions, B, 3H]
             positions = (t, inputs.shape[1] - 1 - t)[: self._directions]
             new = cells.step(step_gates, step(hidden[0]), hidden)
@@ -103,9 +98,10 @@ class Recurrence(nn.Module):
                 new = tuple(torch.where(is_real, x, old) for x, old in zip(new, hidden, strict=True))
             hidden = new
             states.append(hidden[0])
-        forward = torch.stack([x[0] for x in states], 1)
-        both = [forward, torch.stack([x[1] for x in reversed(states)], 1)] if self._directions == 2 else [forward]
-        return torch.cat(both, -1), tuple(x.transpose(0, 1).flatten(1) for x in hidden)
+        by_direction = [torch.stack([x[0] for x in states], 1)]
+        if self._directions == 2:
+            by_direction.append(torch.stack([x[1] for x in reversed(states)], 1))
+        return torch.cat(by_direction, -1), tuple(x.transpose(0, 1).flatten(1) for x in hidden)
 
     def _weights(self, layer: int) -> list[Tensor]:
         """Return W_i, b_i, W_h and b_h of a layer, each [directions, …]."""

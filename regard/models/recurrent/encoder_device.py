@@ -36,9 +36,7 @@ def encode_forward(
     STATE_PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the new states h' [S, B, W, H], given a [S, B, W, 3H] (`gates`) and W_h h in STATE_PARTS parts (0: none).
-
-    The final state of each direction is written to `last` [B, W, H], and r, z, n and b_n are saved, [S, B, W, 4H].
-    """
+    The final state of each direction is written to `last` [B, W, H], and r, z, n and b_n are saved, [S, B, W, 4H]."""
     row, direction, i = tl.program_id(1), tl.program_id(2), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     position, previous = _positions(t, steps)
     length = tl.minimum(tl.load(lengths + row), steps)

@@ -1,5 +1,4 @@
-"""All steps of a GRU of one or two directions as one autograd function, for a GPU: two launches per step, forward as
-well as backward.
+"""All steps of a GRU of one or two directions as one autograd function, for a GPU: two launches per step, both ways.
 
     a = W_x x,   b = W_h h + b_h       h' = GRU(a, b, h)
 
@@ -23,10 +22,8 @@ BLOCK = 128
 
 
 def encode(gates: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the states [S, B, W, H], 0 at padding, and the final state of each direction [B, W, H].
-
-    `gates` are a [S, B, W, 3H], `lengths` [B], `weight` is W_h [W, 3H, H], `bias` b_h [W, 3H].
-    """
+    """Return the states [S, B, W, H], 0 at padding, and the final state of each direction [B, W, H]. `gates` are a [S,
+    B, W, 3H], `lengths` [B], `weight` is W_h [W, 3H, H], `bias` b_h [W, 3H]."""
     with device_guard(gates.device):
         outputs: tuple[Tensor, Tensor] = _EncoderLoop.apply(gates, lengths, weight, bias)  # type: ignore[no-untyped-call]
     return outputs
@@ -84,6 +81,7 @@ class _DirectionProducts:
     def __init__(self, weight: Tensor, batch: int) -> None:
         joint, self.border = (weight[0], 0) if len(weight) == 1 else stacked(weight[0], weight[1])
         self.product = GpuStepProduct(joint, batch)
+        self.layout = (self.border, *self.product.strides)
 
     def __call__(self, states: Tensor, t: int) -> None:
         """Multiply the states of each direction after its step t, out of states [S, B, W, K]."""
@@ -92,11 +90,6 @@ class _DirectionProducts:
             second = states[len(states) - 1 - t, :, 1]
             border, offset = self.border, int(second.storage_offset() - first.storage_offset())
         self.product(first, border, offset)
-
-    @property
-    def layout(self) -> tuple[int, int, int]:
-        """Return the column where the second direction begins, the stride of rows and the stride of parts."""
-        return self.border, self.product.columns, self.product.part_stride
 
 
 def _previous_states(states: Tensor) -> Tensor:

@@ -26,10 +26,8 @@ _Records = StepRecords[tuple[Tensor, Tensor]]
 
 
 class EveryStep:
-    """The map of x [..., N, in] to y = W x + b [..., N, out] for the steps of one forward pass.
-
-    Leading dims are those of W and b.
-    """
+    """The map of x [..., N, in] to y = W x + b [..., N, out] for the steps of one forward pass. Leading dims are those
+    of W and b."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         trained = weight.requires_grad or (bias is not None and bias.requires_grad)

@@ -20,13 +20,13 @@ from torch.nn.functional import linear
 from regard.core.attention import Attention
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
-from regard.core.normalizers import Hard, Normalizer
+from regard.core.normalizers import Hard
 from regard.core.pattern_text import parse
 from regard.core.patterns import Pattern
 from regard.core.scores import Additive, Cosine, Dot, Score, at_least_float32
 from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
-from regard.models.embedding import Embedding
+from regard.models.embedding import Embedding, tie
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
 from regard.models.recurrent.decoder_loop import Weights as LoopWeights
@@ -35,7 +35,6 @@ from regard.models.recurrent.decoder_path import DecoderPath, decoder_path, why_
 from regard.models.recurrent.encoder import RecurrentEncoder
 from regard.models.recurrent.options import RecurrentOptions as RecurrentOptions  # for its many importers
 from regard.models.recurrent.step import RecurrentState, RecurrentSteps, weights_of
-from regard.models.tying import tie
 
 
 class Recurrent(nn.Module):
@@ -53,7 +52,8 @@ class Recurrent(nn.Module):
         self.recurrence = cells.recurrence(
             options.cell, options.embedding + feed_size, options.decoder, options.decoder_layers, options.dropout
         )
-        self.attend = Attention(_score(options, states), _pattern(options, states), _normalizer(options))
+        normalizer = Hard(options.estimator) if options.normalizer == "hard" else options.normalizer
+        self.attend = Attention(_score(options, states), _pattern(options, states), normalizer)
         # W of additive and general scores is a linear map of every step, so it is a layer here and not in the score.
         width = {"additive": options.attention, "general": states}.get(options.score)
         self.query = None if width is None else nn.Linear(options.decoder, width, bias=False)
@@ -134,14 +134,13 @@ class Recurrent(nn.Module):
         assert isinstance(score, Additive) and self.query is not None
         weight, bias = weights_of(self.recurrence, "ih", 0)
         word_weight, feed_weight = weight.split([self.options.embedding, self.combine.out_features], 1)
-        state_weight, state_bias = weights_of(self.recurrence, "hh", 0)
         embedded = self.dropout(self.embedding(target)).transpose(0, 1)
         gates = at_least_float32(linear(embedded, word_weight, bias))  # [T, B, 3H]
         lengths = memory.lengths
         if lengths is None:
             lengths = torch.full((len(target),), memory.keys, device=target.device)
-        attention_weights = (self.query.weight, score.vector)
-        shared = LoopWeights(feed_weight, state_weight, state_bias, *attention_weights, *self.combine.parameters())
+        recurrent = feed_weight, *weights_of(self.recurrence, "hh", 0)
+        shared = LoopWeights(*recurrent, self.query.weight, score.vector, *self.combine.parameters())
         key, value = at_least_float32(memory.key), at_least_float32(memory.value)
         outputs, attention = decode(gates, hidden, key, value, lengths, shared)
         return Decoded(self.dropout(outputs.transpose(0, 1)), attention.transpose(0, 1) if weights else None)
@@ -208,10 +207,8 @@ def _score(options: RecurrentOptions, states: int) -> Score | str:
     if options.score == "general":
         return Dot()
     if options.decoder != states:
-        raise ValueError(
-            f"score: {options.score!r} needs a decoder as wide as the encoder's states, "
-            f"got decoder = {options.decoder} and states of {states}"
-        )
+        got = f"got decoder = {options.decoder} and states of {states}"
+        raise ValueError(f"score: {options.score!r} needs a decoder as wide as the encoder's states, {got}")
     return Cosine(learned=True) if options.score == "cosine" else options.score
 
 
@@ -221,7 +218,3 @@ def _pattern(options: RecurrentOptions, states: int) -> Pattern | LocalPredictiv
         return pattern
     query = {"additive": options.attention, "general": states}.get(options.score, options.decoder)
     return LocalPredictive(query, options.predictive, within=pattern)
-
-
-def _normalizer(options: RecurrentOptions) -> Normalizer | str:
-    return Hard(options.estimator) if options.normalizer == "hard" else options.normalizer

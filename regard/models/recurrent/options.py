@@ -8,7 +8,7 @@ from typing import Literal
 from regard.core.checks import choices, fraction, whole_number
 from regard.core.local import heads_of
 from regard.core.pattern_text import parse
-from regard.models.tying import Tie
+from regard.models.embedding import Tie
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class RecurrentOptions:
     def __post_init__(self) -> None:
         for name in ("embedding", "encoder", "encoder_layers", "decoder", "decoder_layers", "attention"):
             whole_number("model", name, getattr(self, name), minimum=1)
-        whole_number("model", "predictive", self.predictive)
-        whole_number("model", "readout", self.readout)
+        for name in ("predictive", "readout"):
+            whole_number("model", name, getattr(self, name))
         if self.tie != "none" and self.readout not in (0, self.embedding):
             raise ValueError(
                 f"model.readout: expected {self.embedding}, as the embedding, which is the output layer too "
@@ -56,6 +56,5 @@ class RecurrentOptions:
             )
         fraction("model.dropout", self.dropout)
         choices("model", self)
-        heads = heads_of(parse(self.pattern))
-        if heads is not None:
+        if (heads := heads_of(parse(self.pattern))) is not None:
             raise ValueError(f"model.pattern: expected one pattern, as there is one head, got {heads}")

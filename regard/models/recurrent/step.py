@@ -102,15 +102,13 @@ class RecurrentSteps:
         weight, bias = weights_of(recurrence, "ih", 0)
         self.gates = EveryStep(weight[:, : options.embedding], bias)
         """maps embeddings [..., D] to their products [..., 3H or 4H] for the first layer's gates; also all at once"""
-        feed_weight = weight[:, options.embedding :]
-        self._feed = EveryStep(feed_weight) if options.input_feeding else None
+        self._feed = EveryStep(weight[:, options.embedding :]) if options.input_feeding else None
         layers = range(options.decoder_layers)
         self._input = [EveryStep(*weights_of(recurrence, "ih", layer)) for layer in layers[1:]]
         self._state = [EveryStep(*weights_of(recurrence, "hh", layer)) for layer in layers]
         self._query = None if model.query is None else EveryStep(model.query.weight)
         self._output = EveryStep(model.combine.weight, model.combine.bias)
-        self._vocabulary = model.output
-        self._dropout = model.dropout
+        self._vocabulary, self._dropout = model.output, model.dropout
 
     def output(self, joined: Tensor) -> Tensor:
         """Return o = tanh(W [s; c])."""
@@ -128,13 +126,9 @@ class RecurrentSteps:
     def __call__(
         self, gates: Tensor, hidden: tuple[Hidden, ...], output: Tensor, memory: Memory, position: int, weights: bool
     ) -> tuple[tuple[Hidden, ...], Tensor, Result]:
-        """Return s_t, [s_t; c_t] and the result of attention.
-
-        `gates` are the products [..., 3H or 4H] with y_{t−1}, `hidden` is s_{t−1}, `output` o_{t−1}.
-        """
-        attended: Result | None = None
-        if self._bahdanau:
-            attended = self._read(hidden[-1][0], memory, position, weights)
+        """Return s_t, [s_t; c_t] and the result of attention. `gates` are the products [..., 3H or 4H] with y_{t−1},
+        `hidden` is s_{t−1}, `output` o_{t−1}."""
+        attended = self._read(hidden[-1][0], memory, position, weights) if self._bahdanau else None
         if self._feed is not None:
             gates = gates + self._feed(output if attended is None else attended.context[..., 0, :])
         new: list[Hidden] = []

@@ -23,18 +23,11 @@ class GpuStepProduct:
         tiles = (1 if batch <= 2 * TILE_ROWS else 4) * -(-self.columns // TILE_COLUMNS)
         blocks = -(-self.inner // TILE_INNER)
         self._chunk = -(-blocks // max(1, min(blocks, PROGRAMS // tiles))) * TILE_INNER
-        self.parts = weight.new_empty(-(-self.inner // self._chunk), batch, self.columns)
+        self.count = -(-self.inner // self._chunk)
+        self.parts = weight.new_empty(self.count, batch, self.columns)
+        self.strides = (self.columns, self.parts.stride(0))
+        """the distances, in numbers, from one row to the next and from one part to the next"""
         self._precision = "tf32x3" if exact_products() else "tf32"
-
-    @property
-    def count(self) -> int:
-        """The number of parts."""
-        return len(self.parts)
-
-    @property
-    def part_stride(self) -> int:
-        """The distance from one part to the next, in numbers."""
-        return self.parts.stride(0)
 
     def __call__(self, x: Tensor, border: int | None = None, offset: int = 0) -> None:
         """Write the product with x into `parts`; columns from `border` on are of the matrix at x + `offset`."""

@@ -24,6 +24,9 @@ from regard.core.result import Result
 from regard.models.dropout import Dropout
 from regard.runtime.packed_product import PackedProduct
 
+WeightsOut = list[Tensor] | None
+"""a list to which attention weights are appended, of one layer after the other; None: they are not computed"""
+
 
 @dataclass(frozen=True)
 class AttentionOptions:
@@ -73,15 +76,9 @@ class Shape:
         if causal:
             pattern = Causal() if pattern == Full() else pattern & Causal()
         return MultiHead(
-            self.width,
-            self.heads,
-            kv_heads=options.kv_heads,
-            score=options.score,
-            pattern=pattern,
-            normalizer=options.normalizer,
-            dropout=self.attention_dropout,
-            rotary=rotary,
-        )
+            self.width, self.heads, kv_heads=options.kv_heads, score=options.score, pattern=pattern,
+            normalizer=options.normalizer, dropout=self.attention_dropout, rotary=rotary,
+        )  # fmt: skip
 
 
 class FeedForward(nn.Module):
@@ -134,16 +131,9 @@ class EncoderBlock(nn.Module):
         self.around_attend, self.around_feed_forward = Residual(shape), Residual(shape)
 
     def forward(
-        self,
-        states: Tensor,
-        lengths: Tensor | None = None,
-        bias: Tensor | None = None,
-        weights_out: list[Tensor] | None = None,
+        self, states: Tensor, lengths: Tensor | None = None, bias: Tensor | None = None, weights_out: WeightsOut = None
     ) -> Tensor:
-        """Map states [B, N, D] of `lengths` [B] to the same shape.
-
-        The attention weights [B, heads, N, N] are appended to `weights_out`, if given.
-        """
+        """Map states [B, N, D] of `lengths` [B] to the same shape; attention weights are [B, heads, N, N]."""
 
         def self_attention(x: Tensor) -> Tensor:
             result = self.attend(x, lengths=lengths, bias=bias, weights=weights_out is not None)
@@ -164,18 +154,10 @@ class DecoderBlock(nn.Module):
         self.around_attend, self.around_cross, self.around_feed_forward = (Residual(shape) for _ in range(3))
 
     def forward(
-        self,
-        states: Tensor,
-        source: MultiHeadMemory,
-        bias: Tensor | None = None,
-        self_weights_out: list[Tensor] | None = None,
-        cross_weights_out: list[Tensor] | None = None,
-    ) -> Tensor:
-        """Map states [B, T, D] to the same shape.
-
-        The weights of self-attention [B, heads, T, T] and of cross-attention [B, heads, T, S] are appended to the
-        lists, if given.
-        """
+        self, states: Tensor, source: MultiHeadMemory, bias: Tensor | None = None,
+        self_weights_out: WeightsOut = None, cross_weights_out: WeightsOut = None,
+    ) -> Tensor:  # fmt: skip
+        """Map states [B, T, D] to the same shape; weights are [B, heads, T, T] and [B, heads, T, S]."""
 
         def self_attention(x: Tensor) -> Tensor:
             return _collect_weights(self.attend(x, bias=bias, weights=self_weights_out is not None), self_weights_out)
@@ -189,7 +171,7 @@ class DecoderBlock(nn.Module):
         return output
 
 
-def _collect_weights(result: Result, weights_out: list[Tensor] | None) -> Tensor:
+def _collect_weights(result: Result, weights_out: WeightsOut) -> Tensor:
     """Return the context of an attention; append its weights to `weights_out`, if given."""
     if weights_out is not None:
         assert result.weights is not None

@@ -21,12 +21,10 @@ from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
-from regard.models.embedding import Embedding
-from regard.models.transformer.decoder_step import TransformerSteps
-from regard.models.transformer.layers import AttentionOptions, DecoderBlock, EncoderBlock, Shape
+from regard.models.embedding import Embedding, Tie, tie
+from regard.models.transformer.layers import AttentionOptions, DecoderBlock, EncoderBlock, Shape, WeightsOut
 from regard.models.transformer.positions import Kind, Positions
-from regard.models.transformer.state import TransformerState
-from regard.models.tying import Tie, tie
+from regard.models.transformer.step import TransformerState, TransformerSteps
 
 DROPOUT = 0.3
 
@@ -76,11 +74,8 @@ class TransformerOptions:
 class SourceEncoder(Protocol):
     """A module that encodes a source as states: `TransformerEncoder` for text, `ImageEncoder` for images."""
 
-    def __call__(self, source: Tensor, lengths: Tensor | None, weights_out: list[Tensor] | None = None) -> Tensor:
-        """Return states [B, S, D] of a source of `lengths` [B] (None: no padding).
-
-        The attention weights [B, H, S, S] of each layer are appended to `weights_out`, if given.
-        """
+    def __call__(self, source: Tensor, lengths: Tensor | None, weights_out: WeightsOut = None) -> Tensor:
+        """Return states [B, S, D] of a source of `lengths` [B] (None: no padding); weights are [B, H, S, S]."""
 
 
 class TokenEmbedding(nn.Module):
@@ -107,9 +102,7 @@ class TransformerEncoder(TokenEmbedding):
         self.blocks = nn.ModuleList(EncoderBlock(options.shape, options.encoder) for _ in range(options.encoder_layers))
         self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
 
-    def forward(  # type: ignore[override]
-        self, source: Tensor, lengths: Tensor | None, weights_out: list[Tensor] | None = None
-    ) -> Tensor:
+    def forward(self, source: Tensor, lengths: Tensor | None, weights_out: WeightsOut = None) -> Tensor:  # type: ignore[override]
         states = super().forward(source)
         bias = self.positions.bias(self.heads, states.shape[1], states.shape[1], states.device)
         for block in self.blocks:
@@ -122,12 +115,9 @@ class Transformer(nn.Module):
     """The whole encoder–decoder: `forward` for training, `start` and `step` for search."""
 
     def __init__(
-        self,
-        options: TransformerOptions,
-        source_vocabulary: int,
-        target_vocabulary: int,
+        self, options: TransformerOptions, source_vocabulary: int, target_vocabulary: int,
         encoder: nn.Module | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`encoder` is a `SourceEncoder` that replaces the encoder of tokens."""
         super().__init__()
         self.options = options
@@ -161,7 +151,7 @@ class Transformer(nn.Module):
         memory = self._encode(source, lengths)
         if sampling > 0:
             target = self._mix_in_predictions(memory, target, sampling)
-        cross: list[Tensor] | None = [] if weights else None
+        cross: WeightsOut = [] if weights else None
         output = self._decode(memory, target, cross_weights_out=cross)
         return Decoded(self.embedded.dropout(output), cross[self.alignment_layer][:, 0] if cross else None)
 
@@ -203,9 +193,7 @@ class Transformer(nn.Module):
         by_name = {"encoder": encoder, "decoder": decoder, "cross": cross}
         return {name: torch.stack(layers, 1) for name, layers in by_name.items() if layers}
 
-    def _encode(
-        self, source: Tensor, sizes: Tensor, weights_out: list[Tensor] | None = None
-    ) -> tuple[MultiHeadMemory, ...]:
+    def _encode(self, source: Tensor, sizes: Tensor, weights_out: WeightsOut = None) -> tuple[MultiHeadMemory, ...]:
         """Encode a source of `sizes` [B]; return the keys and values of cross-attention for each layer."""
         # Without padding no lengths are needed. Sizes on a GPU are not read: that would synchronize with it.
         unpadded = not sizes.is_cuda and int(sizes.min()) == source.shape[1]
@@ -214,12 +202,9 @@ class Transformer(nn.Module):
         return tuple(block.cross.remember(states, lengths=lengths) for block in self._layers)
 
     def _decode(
-        self,
-        memory: tuple[MultiHeadMemory, ...],
-        target: Tensor,
-        self_weights_out: list[Tensor] | None = None,
-        cross_weights_out: list[Tensor] | None = None,
-    ) -> Tensor:
+        self, memory: tuple[MultiHeadMemory, ...], target: Tensor,
+        self_weights_out: WeightsOut = None, cross_weights_out: WeightsOut = None,
+    ) -> Tensor:  # fmt: skip
         """Return the outputs o [B, T, D] of target tokens [B, T] under teacher forcing."""
         states = self.embedded(target)
         bias = self.embedded.positions.bias(self.options.heads, states.shape[1], states.shape[1], states.device)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.core.patterns import Causal
 from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape
 from regard.models.transformer.model import Transformer, TransformerOptions
-from regard.models.transformer.state import TransformerState
+from regard.models.transformer.step import TransformerState
 from regard.search.beam import beam
 from regard.search.force_decode import force_decode
 from regard.search.hypothesis import LengthLimit

@@ -8,7 +8,7 @@ it works and what limits its speed: docs/additive.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,9 +18,9 @@ from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.gpu import additive_device as device
 from regard.core.kernels.gpu import additive_state_device as state_device
-from regard.core.kernels.gpu.blocks import BlockLists, blocks_of, pieces_of
+from regard.core.kernels.gpu.blocks import BlockLists, Lists, blocks_of, pieces_of
 from regard.core.kernels.gpu.delta import delta_of
-from regard.core.kernels.gpu.device import compile_ahead, launch
+from regard.core.kernels.gpu.device import compile_ahead, launch, mask_arguments
 from regard.core.patterns import Pattern
 from regard.runtime.device_guard import device_guard
 
@@ -56,10 +56,8 @@ class AdditiveSettings:
 def attend(
     settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return (context [G, T, D], lse [G, T]), differentiable.
-
-    The inputs are q' [G, T, H], k' [G, S, H], v [G, H] and value [G, S, D].
-    """
+    """Return (context [G, T, D], lse [G, T]), differentiable. The inputs are q' [G, T, H], k' [G, S, H], v [G, H] and
+    value [G, S, D]."""
     _prepare(settings, query, key, vector, value)
     with device_guard(query.device):
         outputs: tuple[Tensor, Tensor] = _Additive.apply(settings, query, key, vector, value)  # type: ignore[no-untyped-call]
@@ -68,30 +66,18 @@ def attend(
 
 def _prepare(settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> None:
     """Compile all kernels of a new combination, also those of its backward pass if it can have one."""
-    states = query, key, vector, value
-    trains = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in states)
+    trains = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, vector, value))
     kinds = settings.visible is None, settings.allowed is None, settings.precision, trains
-    compile_ahead(
-        ("additive", settings.pattern, query.dtype, query.shape[-1], value.shape[-1], *kinds),
-        query.device,
-        lambda: _launch_all(settings, *states, trains),
-    )
 
+    def launch_all() -> None:
+        """Launch every kernel once, forward and backward, for the first row of the batch."""
+        problem = _AdditiveProblem.of(settings, query[:1], key[:1], vector.float()[:1], value[:1])
+        context, lse, *saved = problem.forward()
+        if trains:
+            problem.backward(context, lse, delta_of(context, context, lse), *saved)
 
-def _launch_all(
-    settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor, backward: bool
-) -> None:
-    """Launch every kernel once, forward and backward, for the first row of the batch."""
-    query, key, value = (states[:1].contiguous() for states in (query, key, value))
-    problem = _AdditiveProblem(settings, query, key, _pad_to_even(vector.float())[:1], value)
-    queries, keys = problem.hidden_first()
-    context, lse, energies = problem.forward(queries, keys)
-    if backward:
-        float32_states = problem.query.float(), problem.key.float()
-        inputs = _AdditiveBackwardInputs(
-            context, lse, delta_of(context, context, lse), *float32_states, queries.max_abs, keys.max_abs
-        )
-        problem.backward(inputs, energies)
+    combination = ("additive", settings.pattern, query.dtype, query.shape[-1], value.shape[-1], *kinds)
+    compile_ahead(combination, query.device, launch_all)
 
 
 class _Additive(torch.autograd.Function):
@@ -99,24 +85,20 @@ class _Additive(torch.autograd.Function):
     def forward(
         ctx: Any, settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor]:
-        query, key, value = (x.contiguous() for x in (query, key, value))
-        problem = _AdditiveProblem(settings, query, key, _pad_to_even(vector.float()), value)
-        queries, keys = problem.hidden_first()
-        context, lse, energies = problem.forward(queries, keys)
+        problem = _AdditiveProblem.of(settings, query, key, vector, value)
+        context, lse, *saved = problem.forward()
         ctx.settings, ctx.dtype = settings, vector.dtype
-        saved = [] if energies is None else [energies]
-        ctx.save_for_backward(*problem.states, context, lse, queries.max_abs, keys.max_abs, *saved)
+        ctx.save_for_backward(problem.query, problem.key, problem.vector, problem.value, context, lse, *saved)
         return context, lse
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, lse_gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         refuse_second_order()
-        query, key, vector, value, context, lse, query_max_abs, key_max_abs, *saved = ctx.saved_tensors
+        query, key, vector, value, context, lse, *saved = ctx.saved_tensors
         problem = _AdditiveProblem(ctx.settings, query, key, vector, value)
         gradient = gradient.to(value.dtype).contiguous()
-        delta = delta_of(gradient, context, lse_gradient)
-        inputs = _AdditiveBackwardInputs(gradient, lse, delta, query.float(), key.float(), query_max_abs, key_max_abs)
-        grad_query, grad_key, grad_vector, grad_value = problem.backward(inputs, saved[0] if saved else None)
+        grads = problem.backward(gradient, lse, delta_of(gradient, context, lse_gradient), *saved)
+        grad_query, grad_key, grad_vector, grad_value = grads
         return None, grad_query, grad_key, grad_vector.to(ctx.dtype), grad_value
 
 
@@ -128,43 +110,7 @@ def _pad_to_even(vector: Tensor) -> Tensor:
     return vector
 
 
-@dataclass(frozen=True)
-class _HiddenFirst:
-    """States in the hidden-first layout of the energies kernel."""
-
-    exponentials: Tensor
-    """e^{2x}, int64 [G, ⌈H / 2⌉, tiles · size], each of two float32"""
-    max_abs: Tensor
-    """the largest |x| of each tile, [G, tiles]"""
-
-    @classmethod
-    def of(cls, states: Tensor, tile: int, max_abs: Tensor) -> _HiddenFirst:
-        """Convert states [G, N, H]; `max_abs` is a tensor of zeros [G, tiles] to write to."""
-        rows, size, hidden = states.shape
-        tiles, pairs = max_abs.shape[1], -(-hidden // 2)
-        exponentials = states.new_empty(rows, pairs, tiles * tile, dtype=torch.int64)
-        if exponentials.numel():
-            grid = (tiles, -(-pairs // 16), rows)
-            launch(device.lay_out, grid, states, exponentials, max_abs, size, hidden, pairs, TILE=tile, FEATURES=16)
-        return cls(exponentials, max_abs)
-
-
-@dataclass(frozen=True)
-class _AdditiveBackwardInputs:
-    """The inputs of the backward pass besides the states."""
-
-    gradient: Tensor
-    lse: Tensor
-    delta: Tensor
-    query: Tensor
-    key: Tensor
-    """in float32: the kernel reads them so often that converting them there would cost more"""
-    query_max_abs: Tensor
-    key_max_abs: Tensor
-
-
-@dataclass(frozen=True)
-class _QueryPiece:
+class _QueryPiece(NamedTuple):
     """A range of queries with its blocks."""
 
     first: int
@@ -172,55 +118,69 @@ class _QueryPiece:
     """tile 0 of queries begins at `first`"""
 
 
+class _Side(NamedTuple):
+    """The queries or the keys of a piece, as the gradient of one needs both."""
+
+    lists: Lists
+    tile: int
+    first: int
+    states: Tensor
+    """in float32: the kernel reads them so often that converting them there would cost more"""
+    max_abs: Tensor
+
+
 class _AdditiveProblem:
     """The states of a call: query, key [G, T or S, H], vector float32 [G, H or H + 1], value [G, S, D]."""
 
     def __init__(self, settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor) -> None:
-        self.settings, self.states = settings, (query, key, vector, value)
+        self.settings = settings
         self.query, self.key, self.vector, self.value = query, key, vector, value
         self.rows, self.queries, self.hidden = query.shape
         self.keys, self.features = value.shape[1:]
 
-    def hidden_first(self) -> tuple[_HiddenFirst, _HiddenFirst]:
-        tiles = -(-self.queries // HEIGHT), -(-self.keys // WIDTH)
-        max_abs = self.query.new_zeros(self.rows * sum(tiles), dtype=torch.float32)
-        of_query, of_key = max_abs.split([self.rows * count for count in tiles])
-        queries = _HiddenFirst.of(self.query, HEIGHT, of_query.view(self.rows, tiles[0]))
-        return queries, _HiddenFirst.of(self.key, WIDTH, of_key.view(self.rows, tiles[1]))
+    @classmethod
+    def of(
+        cls, settings: AdditiveSettings, query: Tensor, key: Tensor, vector: Tensor, value: Tensor
+    ) -> _AdditiveProblem:
+        """Bring states of any layout and a vector of any dtype into the form that the kernels expect."""
+        return cls(settings, query.contiguous(), key.contiguous(), _pad_to_even(vector.float()), value.contiguous())
 
-    def forward(self, queries: _HiddenFirst, keys: _HiddenFirst) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return (context, lse, the energies if there is one piece)."""
+    def forward(self) -> tuple[Tensor, ...]:
+        """Return (context, lse, the largest |q'| and |k'| of each tile, and the energies if there is one piece)."""
         context = self.value.new_empty(self.rows, self.queries, self.features)
         lse = self.query.new_empty(self.rows, self.queries, dtype=torch.float32)
-        pieces = self._pieces()
+        pieces, hidden_first = self._pieces(), self._hidden_first()
         for piece in pieces:
-            energies, lists = self._energies(piece, queries, keys), piece.blocks.by_query
-            if lse.numel():
-                launch(
-                    device.log_sum, (lists.tiles, self.rows),
-                    energies, lse, lists.starts, lists.numbers, piece.first, self.queries, piece.blocks.count,
-                    PARTS=len(energies), HEIGHT=HEIGHT, WIDTH=WIDTH,
-                )  # fmt: skip
-                launch(
-                    device.weighted_sum, (lists.tiles, -(-self.features // VALUE_FEATURES), self.rows),
-                    energies, self.value, lse, context, lists.starts, lists.others, lists.numbers, *self._sizes(piece),
-                    **self._product_options,
-                )  # fmt: skip
-        return context, lse, energies[0] if len(pieces) == 1 else None
+            energies, lists = self._energies(piece, *hidden_first), piece.blocks.by_query
+            launch(
+                device.log_sum, (lists.tiles, self.rows),
+                energies, lse, lists.starts, lists.numbers, piece.first, self.queries, piece.blocks.count,
+                PARTS=len(energies), HEIGHT=HEIGHT, WIDTH=WIDTH,
+            )  # fmt: skip
+            grid = (lists.tiles, -(-self.features // VALUE_FEATURES), self.rows)
+            tensors = energies, self.value, lse, context, lists.starts, lists.others, lists.numbers
+            self._launch(device.weighted_sum, grid, piece, *tensors)
+        return context, lse, *hidden_first[2:], *([energies[0]] if len(pieces) == 1 else [])
 
     def backward(
-        self, inputs: _AdditiveBackwardInputs, energies: Tensor | None
+        self, gradient: Tensor, lse: Tensor, delta: Tensor, query_max_abs: Tensor, key_max_abs: Tensor, *saved: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return (∂q', ∂k', ∂v, ∂value)."""
-        states = self.hidden_first() if energies is None else ()
-        grad_query = torch.empty_like(self.query)
+        """Return (∂q', ∂k', ∂v, ∂value), given ∂c, lse, δ and what else `forward` returned."""
+        hidden_first = () if saved else self._hidden_first()
+        grad_query, query, key = torch.empty_like(self.query), self.query.float(), self.key.float()
         total: tuple[Tensor, ...] = ()
         for piece in self._pieces():
-            of_piece = self._energies(piece, *states).sum(0) if energies is None else energies
-            grad_energies, transposed, weights = self._energy_gradient(piece, inputs, of_piece)
-            self._query_gradient(piece, inputs, transposed, grad_query)
-            grad_value = self._value_gradient(piece, inputs.gradient, weights)
-            grads = (*self._key_gradient(piece, inputs, grad_energies), grad_value)
+            energies = saved[0] if saved else self._energies(piece, *hidden_first).sum(0)
+            queries = _Side(piece.blocks.by_query, HEIGHT, piece.first, query, query_max_abs)
+            keys = _Side(piece.blocks.by_key, WIDTH, 0, key, key_max_abs)
+            grad_energies, transposed, weights = self._energy_gradient(piece, energies, gradient, lse, delta)
+            self._state_gradient(piece, queries, keys, transposed, grad_query)
+            grad_value = self._value_gradient(piece, gradient, weights)
+            grad_key = torch.empty_like(self.key)
+            sums = self.vector.new_zeros(self.rows, keys.lists.tiles * (WIDTH // STRIP), self.hidden)
+            self._state_gradient(piece, keys, queries, grad_energies, grad_key, sums)
+            grad_vector = grad_energies.sum((1, 2, 3))[:, None] - 2 * sums.sum(1)  # Σ ∂e tanh with tanh = 1 − 2r
+            grads = grad_key, grad_vector, grad_value
             # Several pieces are summed in float32.
             total = tuple(a.float().add_(b) for a, b in zip(total, grads, strict=True)) if total else grads
         grad_key, grad_vector, grad_value = total
@@ -237,107 +197,90 @@ class _AdditiveProblem:
             for piece in pieces_of(pattern, positions, self.keys, HEIGHT, WIDTH, max_blocks)
         ]
 
-    def _sizes(self, piece: _QueryPiece) -> tuple[int, ...]:
-        return piece.first, self.queries, self.keys, self.features, piece.blocks.count
+    def _hidden_first(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return e^{2x} of queries and of keys in the hidden-first layout of the energies kernel, int64 [G, ⌈H / 2⌉,
+        tiles · size] of two float32 each, and the largest |x| of each of their tiles, [G, tiles]."""
+        tiles, pairs = (-(-self.queries // HEIGHT), -(-self.keys // WIDTH)), -(-self.hidden // 2)
+        joint = self.query.new_zeros(self.rows * sum(tiles), dtype=torch.float32)
+        of_query, of_key = joint.split([self.rows * count for count in tiles])
+        max_abs = of_query.view(self.rows, tiles[0]), of_key.view(self.rows, tiles[1])
+        exponentials = []
+        for states, count, tile, largest in zip((self.query, self.key), tiles, (HEIGHT, WIDTH), max_abs, strict=True):
+            result = states.new_empty(self.rows, pairs, count * tile, dtype=torch.int64)
+            sizes, grid = (states.shape[1], self.hidden, pairs), (count, -(-pairs // 16), self.rows)
+            launch(device.lay_out, grid, states, result, largest, *sizes, TILE=tile, FEATURES=16)
+            exponentials.append(result)
+        return exponentials[0], exponentials[1], *max_abs
 
-    def _energies(self, piece: _QueryPiece, queries: _HiddenFirst, keys: _HiddenFirst) -> Tensor:
+    def _energies(
+        self, piece: _QueryPiece, queries: Tensor, keys: Tensor, query_max_abs: Tensor, key_max_abs: Tensor
+    ) -> Tensor:
         """Return the energies in parts that sum up to them, float32 [parts, G, n, HEIGHT, WIDTH]; −inf where masked."""
-        lists, settings = piece.blocks.by_query, self.settings
-        programs, pairs = piece.blocks.count * (HEIGHT // STRIP) * self.rows, queries.exponentials.shape[1]
-        chunk = -(-pairs // max(1, min(MAX_PARTS, pairs, ENOUGH_WARPS // max(1, programs))))
+        lists, settings, strips = piece.blocks.by_query, self.settings, piece.blocks.count * (HEIGHT // STRIP)
+        pairs = queries.shape[1]
+        chunk = -(-pairs // max(1, min(MAX_PARTS, pairs, ENOUGH_WARPS // max(1, strips * self.rows))))
         shape = (-(-pairs // max(1, chunk)), self.rows, piece.blocks.count, HEIGHT, WIDTH)
         result = self.query.new_empty(shape, dtype=torch.float32)
-        if not result.numel():
-            return result
-        visible, visible_rows = self._mask_and_rows(settings.visible)
-        allowed, allowed_rows = self._mask_and_rows(settings.allowed)
+        visible, visible_rows = mask_arguments(settings.visible, self.rows, self.query)
+        allowed, allowed_rows = mask_arguments(settings.allowed, self.rows, self.query)
         strides = [0, 0, 0]
         if settings.allowed is not None:
             strides = [allowed.stride(axis) if allowed.shape[axis] > 1 else 0 for axis in range(3)]
         launch(
-            device.energies, (piece.blocks.count * (HEIGHT // STRIP), self.rows, len(result)),
-            queries.exponentials, keys.exponentials, self.vector.view(torch.int64),
-            self.query, self.key, self.vector, queries.max_abs, keys.max_abs, result,
+            device.energies, (strips, self.rows, len(result)),
+            queries, keys, self.vector.view(torch.int64), self.query, self.key, self.vector,
+            query_max_abs, key_max_abs, result,
             lists.owners, lists.others, lists.masks, lists.numbers, piece.blocks.table,
             visible, allowed, visible_rows, allowed_rows,
-            piece.first, self.queries, self.keys, self.hidden, queries.max_abs.shape[1], keys.max_abs.shape[1],
+            piece.first, self.queries, self.keys, self.hidden, query_max_abs.shape[1], key_max_abs.shape[1],
             pairs, chunk, piece.blocks.count, self.vector.stride(0), *strides,
             ASM=settings.asm, VISIBLE=settings.visible is not None, ALLOWED=settings.allowed is not None,
             HEIGHT=HEIGHT, WIDTH=WIDTH, STRIP=STRIP, num_warps=1,
         )  # fmt: skip
         return result
 
-    def _mask_and_rows(self, mask: FlatRows | None) -> tuple[Tensor, Tensor]:
-        """Return (the mask, its row for each row of the batch), or placeholders without a mask."""
-        if mask is None:
-            return self.query, self.query
-        return mask.tensor.to(torch.uint8), mask.numbers(self.rows)
-
     def _energy_gradient(
-        self, piece: _QueryPiece, inputs: _AdditiveBackwardInputs, energies: Tensor
+        self, piece: _QueryPiece, energies: Tensor, gradient: Tensor, lse: Tensor, delta: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return (∂e [G, n, HEIGHT, WIDTH], its transpose [G, n, WIDTH, HEIGHT], weights [G, n, HEIGHT, WIDTH])."""
         lists = piece.blocks.by_query
-        grad_energies, transposed = torch.empty_like(energies), energies.new_empty(*energies.shape[:2], WIDTH, HEIGHT)
-        weights = torch.empty_like(grad_energies, dtype=self.value.dtype)
-        if grad_energies.numel():
-            launch(
-                device.energy_gradient, (piece.blocks.count, self.rows),
-                energies, self.value, inputs.gradient, inputs.lse, inputs.delta, grad_energies, transposed, weights,
-                lists.owners, lists.others, lists.numbers, *self._sizes(piece),
-                **self._product_options,
-            )  # fmt: skip
-        return grad_energies, transposed, weights
+        results = (
+            torch.empty_like(energies),
+            energies.new_empty(*energies.shape[:2], WIDTH, HEIGHT),
+            torch.empty_like(energies, dtype=self.value.dtype),
+        )
+        tensors = energies, self.value, gradient, lse, delta, *results, lists.owners, lists.others, lists.numbers
+        self._launch(device.energy_gradient, (piece.blocks.count, self.rows), piece, *tensors)
+        return results
 
     def _value_gradient(self, piece: _QueryPiece, gradient: Tensor, weights: Tensor) -> Tensor:
         lists, result = piece.blocks.by_key, torch.empty_like(self.value)
-        if result.numel():
-            launch(
-                device.value_gradient, (lists.tiles, -(-self.features // VALUE_FEATURES), self.rows),
-                weights, gradient, result, lists.starts, lists.others, lists.numbers, *self._sizes(piece),
-                **self._product_options,
-            )  # fmt: skip
+        grid = (lists.tiles, -(-self.features // VALUE_FEATURES), self.rows)
+        tensors = weights, gradient, result, lists.starts, lists.others, lists.numbers
+        self._launch(device.value_gradient, grid, piece, *tensors)
         return result
 
-    def _query_gradient(
-        self, piece: _QueryPiece, inputs: _AdditiveBackwardInputs, transposed: Tensor, result: Tensor
-    ) -> None:
-        """Write ∂q' of the piece into `result`."""
-        lists = piece.blocks.by_query
-        if lists.tiles and self.rows:
-            launch(
-                state_device.state_gradient, (lists.tiles * (HEIGHT // STRIP), -(-self.hidden // 64), self.rows),
-                inputs.query, inputs.key, self.vector, transposed, inputs.query_max_abs, inputs.key_max_abs,
-                result, result, lists.starts, lists.others, lists.numbers,
-                piece.first, 0, self.queries, self.keys, self.hidden,
-                inputs.query_max_abs.shape[1], inputs.key_max_abs.shape[1], piece.blocks.count, self.vector.stride(0),
-                VECTOR=False, OWN=HEIGHT, OTHER=WIDTH, **self._gradient_options,
-            )  # fmt: skip
+    def _launch(self, kernel: Any, grid: tuple[int, ...], piece: _QueryPiece, *tensors: Tensor) -> None:
+        """Launch a kernel that multiplies blocks with values or their gradients."""
+        launch(
+            kernel, grid, *tensors, piece.first, self.queries, self.keys, self.features, piece.blocks.count,
+            FEATURES=VALUE_FEATURES, HEIGHT=HEIGHT, WIDTH=WIDTH,
+            PRECISION=self.settings.precision, ASM=self.settings.asm,
+        )  # fmt: skip
 
-    def _key_gradient(
-        self, piece: _QueryPiece, inputs: _AdditiveBackwardInputs, grad_energies: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the piece's contribution to (∂k', ∂v)."""
-        lists = piece.blocks.by_key
-        strips = lists.tiles * (WIDTH // STRIP)
-        result, vectors = torch.empty_like(self.key), self.vector.new_zeros(self.rows, strips, self.hidden)
-        if vectors.numel():
-            launch(
-                state_device.state_gradient, (strips, -(-self.hidden // 64), self.rows),
-                inputs.key, inputs.query, self.vector, grad_energies, inputs.key_max_abs, inputs.query_max_abs,
-                result, vectors, lists.starts, lists.others, lists.numbers,
-                0, piece.first, self.keys, self.queries, self.hidden,
-                inputs.key_max_abs.shape[1], inputs.query_max_abs.shape[1], piece.blocks.count, self.vector.stride(0),
-                VECTOR=True, OWN=WIDTH, OTHER=HEIGHT, **self._gradient_options,
-            )  # fmt: skip
-        return result, grad_energies.sum((1, 2, 3))[:, None] - 2 * vectors.sum(1)  # Σ ∂e tanh with tanh = 1 − 2r
-
-    @property
-    def _product_options(self) -> dict[str, Any]:
-        options = {"PRECISION": self.settings.precision, "ASM": self.settings.asm}
-        return {"FEATURES": VALUE_FEATURES, "HEIGHT": HEIGHT, "WIDTH": WIDTH, **options}
-
-    @property
-    def _gradient_options(self) -> dict[str, Any]:
+    def _state_gradient(
+        self, piece: _QueryPiece, own: _Side, other: _Side, grad_energies: Tensor, result: Tensor,
+        sums: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        """Write ∂q' or ∂k' of the piece, whichever is `own`, into `result`, and Σ ∂e r of each strip into `sums`."""
         # Without a limit the compiler uses more registers, and fewer warps fit on a multiprocessor.
-        return {"ASM": self.settings.asm, "STRIP": STRIP, "FEATURES": 32, "num_warps": 1, "maxnreg": 128}
+        options = {"STRIP": STRIP, "FEATURES": 32, "num_warps": 1, "maxnreg": 128}
+        launch(
+            state_device.state_gradient,
+            (own.lists.tiles * (own.tile // STRIP), -(-self.hidden // 64), self.rows),
+            own.states, other.states, self.vector, grad_energies, own.max_abs, other.max_abs,
+            result, result if sums is None else sums, own.lists.starts, own.lists.others, own.lists.numbers,
+            own.first, other.first, own.states.shape[1], other.states.shape[1], self.hidden,
+            own.max_abs.shape[1], other.max_abs.shape[1], piece.blocks.count, self.vector.stride(0),
+            VECTOR=sums is not None, OWN=own.tile, OTHER=other.tile, ASM=self.settings.asm, **options,
+        )  # fmt: skip

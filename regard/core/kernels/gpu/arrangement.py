@@ -148,19 +148,16 @@ class ByClass(Pattern):
         return allowed if term.without is None else allowed & ~term.without.allows(query_at, key_at, self.keys)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        return self._in_classes(
-            first, last, lambda members: columns_of(self.term, self.keys, self.first, (members,))[0]
-        )
+        return self._in_classes(first, last, lambda members: self._columns(members)[0])
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         """Return the certain keys; none if the queries belong to two classes, which share no key."""
+        if first // self.query_members != (last - 1) // self.query_members:
+            return ()
+        return self._in_classes(first, last, lambda members: runs.difference(*self._columns(members)))
 
-        def sure(members: Span) -> Spans:
-            possible, doubtful = columns_of(self.term, self.keys, self.first, (members,))
-            return runs.difference(possible, doubtful)
-
-        one = first // self.query_members == (last - 1) // self.query_members
-        return self._in_classes(first, last, sure) if one else ()
+    def _columns(self, members: Span) -> tuple[Spans, Spans]:
+        return columns_of(self.term, self.keys, self.first, (members,))
 
     def _in_classes(self, first: int, last: int, ask: Callable[[Span], Spans]) -> Spans:
         """Return as places the spans that `ask` gives for the members of each class in first … last − 1."""
@@ -169,10 +166,8 @@ class ByClass(Pattern):
             begin = number * self.query_members
             members = max(first - begin, 0), min(last - begin, self.query_members)
             size = -(-(self.keys - number) // self.term.step)
-            spans += [
-                (lo + number * self.key_members, hi + number * self.key_members)
-                for lo, hi in runs.clip(ask(members), size)
-            ]
+            offset = number * self.key_members
+            spans += [(lo + offset, hi + offset) for lo, hi in runs.clip(ask(members), size)]
         return runs.union(spans)
 
     def __str__(self) -> str:

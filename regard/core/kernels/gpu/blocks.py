@@ -41,7 +41,6 @@ class Lists:
     """[n]: the number of the mask, or `ALL`"""
     numbers: Tensor
     """[n]: the block's number, the same in both lists"""
-
     owners: Tensor
     """[n]: the tile in whose list the entry is"""
 
@@ -76,19 +75,18 @@ def blocks_of(
     bits = _bit_masks(pattern, places, blocks[~whole], keys, height, width, device)
     distinct, inverse = np.unique(bits, axis=0, return_inverse=True)
     masks[~whole] = inverse.reshape(-1)
-    full = _full_masks(len(places), blocks[~whole, 0], height, width)
+    rows = blocks[~whole, :1] * height + np.arange(height)
+    # the masks of blocks in which every existing query sees every key
+    full = np.where(rows < len(places), np.array((1 << width) - 1, np.uint64).astype(np.int64), 0)
     masks[~whole] = np.where((bits == full).all(1), ALL, masks[~whole])
     nonempty = np.ones(len(blocks), bool)
     nonempty[~whole] = bits.any(1)
     blocks, masks = blocks[nonempty], masks[nonempty]
     numbers = np.arange(len(blocks), dtype=np.int32)
-    return BlockLists(
-        height,
-        width,
-        _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device),
-        _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device),
-        torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device),
-    )
+    by_query = _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device)
+    by_key = _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device)
+    table = torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device)
+    return BlockLists(height, width, by_query, by_key, table)
 
 
 def group_blocks(
@@ -98,12 +96,10 @@ def group_blocks(
     queries, if there are any, with all that they see."""
     heavy = tuple(row for row in pattern.heavy_rows if position <= row < position + queries)
     light = pattern.light if heavy else pattern
-    groups: list[tuple[tuple[int, ...] | None, BlockLists]] = [
-        (None, blocks_of(light, range(position, position + queries), keys, height, width, device))
-    ]
-    if heavy:
-        groups.append((heavy, blocks_of(pattern, heavy, keys, height, width, device)))
-    return groups
+    all_queries = blocks_of(light, range(position, position + queries), keys, height, width, device)
+    if not heavy:
+        return [(None, all_queries)]
+    return [(None, all_queries), (heavy, blocks_of(pattern, heavy, keys, height, width, device))]
 
 
 @lru_cache(maxsize=256)
@@ -163,14 +159,9 @@ BLOCKS_AT_ONCE = 1024
 
 
 def _bit_masks(
-    pattern: Pattern,
-    places: Sequence[int],
-    blocks: np.ndarray,
-    keys: int,
-    height: int,
-    width: int,
+    pattern: Pattern, places: Sequence[int], blocks: np.ndarray, keys: int, height: int, width: int,
     device: torch.device,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Return the masks of blocks [n, 2], int64 [n, height]."""
     tiles = -(-len(places) // height)
     rows = torch.full((tiles * height,), -1, device=device)
@@ -183,12 +174,6 @@ def _bit_masks(
         allowed = pattern.allows(i.clamp(min=0), j.clamp(max=keys - 1), keys) & (i >= 0) & (j < keys)
         masks.append((allowed.long() << torch.arange(width, device=device)).sum(-1).cpu().numpy())
     return np.concatenate(masks)
-
-
-def _full_masks(queries: int, tiles: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the masks of blocks at `tiles` in which every existing query sees every key, int64 [n, height]."""
-    rows = tiles[:, None] * height + np.arange(height)
-    return np.where(rows < queries, np.array((1 << width) - 1, np.uint64).astype(np.int64), 0)
 
 
 def _lists(

@@ -16,12 +16,10 @@ def delta_of(gradient: Tensor, context: Tensor, lse_gradient: Tensor) -> Tensor:
     """Return δ, float32 [G, T], from ∂c and c [G, T, F] and ∂lse [G, T]."""
     rows, queries, features = context.shape
     result = lse_gradient.new_empty(rows, queries, dtype=torch.float32)
-    if result.numel():
-        grid = (-(-rows * queries // QUERIES_PER_PROGRAM),)
-        launch(
-            _delta, grid, gradient.contiguous(), context, lse_gradient.contiguous(), result, rows * queries,
-            features, BLOCK_ROWS=QUERIES_PER_PROGRAM, FEATURES=64,
-        )  # fmt: skip
+    launch(
+        _delta, (-(-rows * queries // QUERIES_PER_PROGRAM),), gradient.contiguous(), context,
+        lse_gradient.contiguous(), result, rows * queries, features, BLOCK_ROWS=QUERIES_PER_PROGRAM, FEATURES=64,
+    )  # fmt: skip
     return result
 
 

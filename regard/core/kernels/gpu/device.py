@@ -17,7 +17,9 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from regard.core.kernels.flat import FlatRows
 from regard.runtime.device_cache import is_capturing
 from regard.runtime.device_guard import device_guard
 
@@ -43,7 +45,9 @@ def start_triton(device: torch.device) -> None:
 
 
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
-    """Launch a Triton kernel; inside `compile_ahead`, only compile it, on another thread."""
+    """Launch a Triton kernel, unless the grid is empty; inside `compile_ahead`, only compile it, on another thread."""
+    if 0 in grid:
+        return
     if _COMPILER.only_compiles:
         _COMPILER.submit(kernel, arguments, options)
         return
@@ -51,11 +55,14 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) 
     kernel[grid](*arguments, **options)
 
 
-def compile_ahead(combination: Hashable, device: torch.device, run: Callable[[], object]) -> None:
-    """Compile the kernels that `run` launches, in parallel, if this combination is new.
+def mask_arguments(mask: FlatRows | None, rows: int, placeholder: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a kernel's arguments for a mask: the mask, and its row for each of the `rows` rows of the batch."""
+    return (placeholder, placeholder) if mask is None else (mask.tensor.to(torch.uint8), mask.numbers(rows))
 
-    Inside `run` no kernel writes its results, so nothing in it may depend on their values.
-    """
+
+def compile_ahead(combination: Hashable, device: torch.device, run: Callable[[], object]) -> None:
+    """Compile the kernels that `run` launches, in parallel, if this combination is new. Inside `run` no kernel writes
+    its results, so nothing in it may depend on their values."""
     if device.type != "cuda" or not _COMPILER.is_new((device, combination)) or is_capturing():
         return
     with _COMPILER.only_compiling(), torch.no_grad(), device_guard(device):
@@ -140,7 +147,7 @@ def specialization(kernel: Any, arguments: tuple[Any, ...], options: dict[str, A
     unspecialized = {param.name for param in kernel.params if param.do_not_specialize}
     positional = zip(kernel.arg_names, arguments, strict=False)
     for name, argument in (*positional, *options.items()):
-        if isinstance(argument, torch.Tensor):
+        if isinstance(argument, Tensor):
             yield name, argument.dtype
         elif constant.get(name, True):
             yield name, argument

@@ -8,6 +8,7 @@ the merged log-sum-exp.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,9 +28,7 @@ def attend(
     settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, trains: bool = True
 ) -> tuple[Tensor, Tensor]:
     """Return (context [G, T, F], lse [G, T]) of query [G, T, D], key [G, S, D] and value [G, S, F], differentiable.
-
-    Without `trains` the kernels of the backward pass are compiled only when they are first launched.
-    """
+    Without `trains` the kernels of the backward pass are compiled only when they are first launched."""
     prepare(settings, query, key, value, trains)
     with device_guard(query.device):
         outputs: tuple[Tensor, Tensor] = _Dot.apply(settings, query, key, value)  # type: ignore[no-untyped-call]
@@ -41,28 +40,23 @@ def prepare(settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, tr
     trains = trains and torch.is_grad_enabled() and any(states.requires_grad for states in (query, key, value))
     kinds = settings.visible is None, settings.noise is None, settings.precision, trains
     widths = query.shape[-1], value.shape[-1], query.shape[1] == 0  # an empty problem launches nothing
-    compile_ahead(
-        ("dot", settings.pattern, query.dtype, *widths, *kinds),
-        query.device,
-        lambda: _launch_all(settings, query, key, value, trains),
-    )
 
+    def launch_all() -> None:
+        """Launch every kernel once, forward and backward, for the first row of the batch."""
+        for term in dot_terms(settings, query[:1].contiguous(), key[:1].contiguous(), value[:1].contiguous()):
+            context, lse = term.by_groups(DotProblem.forward)
+            if trains:
+                gradient = value.new_empty(context.shape)
+                term.backward(DotBackwardInputs(gradient, lse, delta_of(gradient, gradient, lse)))
 
-def _launch_all(settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, backward: bool) -> None:
-    """Launch every kernel once, forward and backward, for the first row of the batch."""
-    query, key, value = (states[:1].contiguous() for states in (query, key, value))
-    for term in _terms(settings, query, key, value):
-        context, lse = term.forward()
-        if backward:
-            gradient = value.new_empty(context.shape)
-            term.backward(DotBackwardInputs(gradient, lse, delta_of(gradient, gradient, lse)))
+    compile_ahead(("dot", settings.pattern, query.dtype, *widths, *kinds), query.device, launch_all)
 
 
 class _Dot(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, settings: DotSettings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         query, key, value = (states.contiguous() for states in (query, key, value))
-        outputs = [term.forward() for term in _terms(settings, query, key, value)]
+        outputs = [term.by_groups(DotProblem.forward) for term in dot_terms(settings, query, key, value)]
         context, lse = outputs[0]
         if len(outputs) > 1:
             context, total = merged([(term_context, term_lse / LOG2) for term_context, term_lse in outputs])
@@ -81,61 +75,60 @@ class _Dot(torch.autograd.Function):
         # The lse of a query that sees nothing becomes ∞, so that its weights are 2^(e − ∞) = 0.
         inputs = DotBackwardInputs(gradient, lse.masked_fill(lse == -torch.inf, torch.inf), delta)
         total: tuple[Tensor, ...] = ()
-        for term in _terms(ctx.settings, query, key, value):
+        for term in dot_terms(ctx.settings, query, key, value):
             grads = term.backward(inputs)
             total = tuple(a.add_(b) for a, b in zip(total, grads, strict=True)) if total else grads
         return None, *(x.to(states.dtype) for x, states in zip(total, (query, key, value), strict=True))
 
 
-def _terms(settings: DotSettings, query: Tensor, key: Tensor, value: Tensor) -> list[_DotTerm]:
+def dot_terms(
+    settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, with_positions: bool = False
+) -> list[DotTerm]:
+    """Return the terms of the pattern; `with_positions` their problems know positions even without noise."""
     arrangements = arrangements_of(settings.pattern, query.shape[1], key.shape[1], settings.position)
     in_float32 = len(arrangements) > 1  # results of several terms are summed in float32
-    return [_DotTerm(settings, arrangement, query, key, value, in_float32) for arrangement in arrangements]
+    return [DotTerm(settings, each, query, key, value, with_positions, in_float32) for each in arrangements]
 
 
-class _DotTerm:
+class DotTerm:
     """One term of a problem. Its inputs and outputs are in the order of positions."""
 
     def __init__(
-        self,
-        settings: DotSettings,
-        arrangement: Arrangement,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        in_float32: bool,
-    ) -> None:
-        self._arrangement = arrangement
+        self, settings: DotSettings, arrangement: Arrangement, query: Tensor, key: Tensor, value: Tensor,
+        with_positions: bool, in_float32: bool,
+    ) -> None:  # fmt: skip
+        self.arrangement, where = arrangement, query.device
         arranged = replace(settings, visible=arrangement.visible_order(settings.visible))
-        states = arrangement.query_order(query), arrangement.key_order(key), arrangement.key_order(value)
-        sizes = states[0].shape[1], states[1].shape[1]
-        light, heavy = query_groups_of(arrangement.pattern, *sizes, arrangement.position, query.device)
+        query, keys = arrangement.query_order(query), arrangement.key_order(key)
+        states = query, keys, keys if value is key else arrangement.key_order(value)
         positions = None
-        if settings.noise is not None:
-            positions = arrangement.query_positions(query.device), arrangement.key_positions(query.device)
-        self._light = DotProblem(arranged, light, *states, positions, in_float32)
-        self._heavy = None if heavy is None else DotProblem(arranged, heavy, *states, positions, in_float32)
+        if with_positions or settings.noise is not None:
+            positions = arrangement.query_positions(where), arrangement.key_positions(where)
+        sizes = query.shape[1], keys.shape[1]
+        light, heavy = query_groups_of(arrangement.pattern, *sizes, arrangement.position, where)
+        self.light = DotProblem(arranged, light, *states, positions, in_float32)
+        self.heavy = None if heavy is None else DotProblem(arranged, heavy, *states, positions, in_float32)
 
-    def forward(self) -> tuple[Tensor, Tensor]:
-        context, lse = self._light.forward()
-        if self._heavy is not None:
-            rows = self._heavy.group.rows
-            context[:, rows], lse[:, rows] = self._heavy.forward()
-        return self._arrangement.as_queries(context), self._arrangement.as_queries(lse)
+    def by_groups(self, run: Callable[[DotProblem], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Run both groups of queries; return what `run` returns for each, [G, T, …], for all queries."""
+        results = run(self.light)
+        if self.heavy is not None:
+            for result, of_heavy in zip(results, run(self.heavy), strict=True):
+                result[:, self.heavy.group.rows] = of_heavy
+        return self.arrangement.as_queries(results[0]), self.arrangement.as_queries(results[1])
 
     def backward(self, inputs: DotBackwardInputs) -> tuple[Tensor, Tensor, Tensor]:
         """Return (∂q, ∂k, ∂value)."""
-        inputs = inputs.arranged(self._arrangement)
-        if self._heavy is None:
-            grad_query, heavy = self._light.query_gradient(inputs), None
-        else:
-            rows = self._heavy.group.rows
+        order = self.arrangement
+        inputs, heavy = inputs.arranged(order), None
+        if self.heavy is not None:
+            rows = self.heavy.group.rows
             assert rows is not None
-            heavy, inputs = (self._heavy, inputs.of(rows)), inputs.without(rows)
-            grad_query = self._light.query_gradient(inputs)
-            grad_query[:, rows] = self._heavy.query_gradient(heavy[1])
+            heavy, inputs = (self.heavy, inputs.of(rows)), inputs.without(rows)
+        grad_query = self.light.query_gradient(inputs)
+        if heavy is not None:
+            grad_query[:, rows] = heavy[0].query_gradient(heavy[1])
         grad_key, grad_value = self._key_gradient(inputs, heavy)
-        order = self._arrangement
         return order.as_queries(grad_query), order.as_keys(grad_key), order.as_keys(grad_value)
 
     def _key_gradient(
@@ -146,9 +139,7 @@ class _DotTerm:
         One kernel computes both groups, or, where that kernel would take long to compile, the smaller kernel for one
         group is launched twice.
         """
-        if heavy is None or not self._light.one_loop:
-            return self._light.key_gradient(inputs, heavy)
-        heavy_problem, heavy_inputs = heavy
-        results = self._light.key_gradient(inputs), heavy_problem.key_gradient(heavy_inputs)
-        grad_key, grad_value = (light.add_(more) for light, more in zip(*results, strict=True))
-        return grad_key, grad_value
+        if heavy is None or not self.light.one_loop:
+            return self.light.key_gradient(inputs, heavy)
+        (grad_key, grad_value), more = self.light.key_gradient(inputs), heavy[0].key_gradient(heavy[1])
+        return grad_key.add_(more[0]), grad_value.add_(more[1])

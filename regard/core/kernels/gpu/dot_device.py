@@ -124,9 +124,9 @@ def _forward_entries(
 
 @triton.jit(do_not_specialize=LENGTHS)
 def forward(
-    query, key, value, context, lse, part_context, part_lse, visible, visible_rows,
-    tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale, states, query_positions, key_positions, noise_scale,
+    query, key, value, context, lse, part_context, part_lse,
+    visible, visible_rows, tiles, begins, middles, ends, slots, others, masks, table, queries, keys, features, parts,
+    states, query_positions, key_positions, values, scale, noise_scale,
     NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -193,9 +193,9 @@ def _query_gradient_entries(
 
 @triton.jit(do_not_specialize=LENGTHS)
 def query_gradient(
-    query, key, value, gradient, lse, delta, result, part_result, visible, visible_rows,
-    tiles, begins, middles, ends, slots, others, masks, table,
-    queries, keys, features, values, parts, scale, gradient_scale, states, query_positions, key_positions, noise_scale,
+    query, key, value, gradient, lse, delta, result, part_result, gradient_scale,
+    visible, visible_rows, tiles, begins, middles, ends, slots, others, masks, table, queries, keys, features, parts,
+    states, query_positions, key_positions, values, scale, noise_scale,
     NOISE: tl.constexpr, VISIBLE: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -286,11 +286,11 @@ def _key_gradient_job(
 
 @triton.jit(do_not_specialize=LENGTHS[1:])  # specialized on `queries`: it masks less where they are a multiple of 16
 def key_gradient(
-    query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, visible, visible_rows,
-    tiles, begins, middles, ends, slots, leads, others, masks, table,
-    heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_others, heavy_masks,
-    heavy_table, heavy_positions, queries, heavy_queries, keys, features, values, parts, scale, gradient_scale,
-    states, query_positions, key_positions, noise_scale,
+    query, key, value, gradient, lse, delta, result, value_result, part_result, part_value, gradient_scale,
+    heavy_query, heavy_gradient, heavy_lse, heavy_delta, heavy_starts, heavy_others, heavy_masks, heavy_table,
+    heavy_positions, heavy_queries, leads,
+    visible, visible_rows, tiles, begins, middles, ends, slots, others, masks, table, queries, keys, features, parts,
+    states, query_positions, key_positions, values, scale, noise_scale,
     NOISE: tl.constexpr, VISIBLE: tl.constexpr, HEAVY: tl.constexpr, INTERVALS: tl.constexpr, ONE_LOOP: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FEATURES: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from regard.core.kernels.gpu import blocks
 from regard.core.kernels.gpu import dot_device as device
 from regard.core.kernels.gpu.arrangement import Arrangement
 from regard.core.kernels.gpu.blocks import Lists
-from regard.core.kernels.gpu.device import launch, shared_memory
+from regard.core.kernels.gpu.device import launch, mask_arguments, shared_memory
 from regard.core.kernels.gpu.jobs import Jobs
 from regard.core.kernels.gpu.query_groups import QueryGroup
 from regard.core.kernels.gpu.tile_size import stages, tile_width, warps
@@ -49,9 +49,8 @@ class Noise:
     """the factor by which the noise is multiplied"""
 
 
-@dataclass(frozen=True)
-class DotBackwardInputs:
-    """The inputs of the backward pass for each query. The fields are arguments of the kernels, by these names."""
+class DotBackwardInputs(NamedTuple):
+    """The inputs of the backward pass for each query, in the order in which the kernels take them."""
 
     gradient: Tensor
     """∂c [G, T, F]"""
@@ -60,7 +59,7 @@ class DotBackwardInputs:
 
     def of(self, rows: Tensor) -> DotBackwardInputs:
         """Select queries."""
-        return DotBackwardInputs(self.gradient[:, rows], self.lse[:, rows], self.delta[:, rows])
+        return DotBackwardInputs(*(each[:, rows] for each in self))
 
     def arranged(self, order: Arrangement) -> DotBackwardInputs:
         """Sort into the order of a term; padding gets an lse of ∞, so that its weights are 0."""
@@ -69,25 +68,17 @@ class DotBackwardInputs:
 
     def without(self, rows: Tensor) -> DotBackwardInputs:
         """Set the weights of these queries to 0."""
-        return DotBackwardInputs(self.gradient, self.lse.index_fill(1, rows, torch.inf), self.delta)
+        return self._replace(lse=self.lse.index_fill(1, rows, torch.inf))
 
 
 class DotProblem:
-    """A group of queries of one term.
-
-    `positions` are those of queries and keys, for noise. With `in_float32` the results are float32.
-    """
+    """A group of queries of one term. `positions` are those of queries and keys, for noise and choices. With
+    `in_float32` the results are float32."""
 
     def __init__(
-        self,
-        settings: DotSettings,
-        group: QueryGroup,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        positions: tuple[Tensor, Tensor] | None,
-        in_float32: bool,
-    ) -> None:
+        self, settings: DotSettings, group: QueryGroup, query: Tensor, key: Tensor, value: Tensor,
+        positions: tuple[Tensor, Tensor] | None, in_float32: bool,
+    ) -> None:  # fmt: skip
         self.settings, self.group, self._in_float32 = settings, group, in_float32
         self.query = query if group.rows is None else query[:, group.rows]
         self.key, self.value = key, value
@@ -99,42 +90,24 @@ class DotProblem:
 
     def forward(self) -> tuple[Tensor, Tensor]:
         """Return (context [G, T, F], lse [G, T] in units of log 2)."""
-        jobs, lists = self.group.by_query, self.group.blocks.by_query
+        jobs = self.group.by_query
         context = self._empty_result(self.value, self.rows, self.queries, self.values)
         lse = self._empty_float32(self.rows, self.queries)
         part_context = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT, self.values)
         part_lse = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT)
-        if jobs.count and self.rows:
-            launch(
-                device.forward,
-                (jobs.count, self.rows),
-                context=context,
-                lse=lse,
-                part_context=part_context,
-                part_lse=part_lse,
-                **self._common(jobs, lists),
-            )
-            if jobs.cut is not None:
-                jobs.cut.mix(part_context, part_lse, context, lse)
+        self._launch(device.forward, jobs, self.group.blocks.by_query, context, lse, part_context, part_lse)
+        if jobs.split is not None:
+            jobs.split.mix(part_context, part_lse, context, lse)
         return context, lse
 
     def query_gradient(self, inputs: DotBackwardInputs) -> Tensor:
         """Return ∂q [G, T, D]."""
-        jobs = self.group.by_query
+        jobs, scale = self.group.by_query, self.settings.scale
         result = self._empty_result(self.query, *self.query.shape)
         parts = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT, self.features)
-        if jobs.count and self.rows:
-            launch(
-                device.query_gradient,
-                (jobs.count, self.rows),
-                result=result,
-                part_result=parts,
-                gradient_scale=self.settings.scale,
-                **vars(inputs),
-                **self._common(jobs, self.group.blocks.by_query),
-            )
-            if jobs.cut is not None:
-                jobs.cut.add(parts, result)
+        self._launch(device.query_gradient, jobs, self.group.blocks.by_query, *inputs, result, parts, scale)
+        if jobs.split is not None:
+            jobs.split.add(parts, result)
         return result
 
     def key_gradient(
@@ -146,32 +119,17 @@ class DotProblem:
         part_key = self._empty_float32(self.rows, jobs.parts, blocks.WIDTH, self.features)
         part_value = self._empty_float32(self.rows, jobs.parts, blocks.WIDTH, self.values)
         heavy_problem, heavy_inputs = heavy or (self, inputs)  # placeholders if there are no heavy queries
-        lists = heavy_problem.group.blocks.by_key
-        if jobs.count and self.rows:
-            launch(
-                device.key_gradient,
-                (jobs.count, self.rows),
-                result=grad_key,
-                value_result=grad_value,
-                part_result=part_key,
-                part_value=part_value,
-                gradient_scale=self.settings.scale,
-                leads=jobs.leads,
-                heavy_query=heavy_problem.query,
-                heavy_starts=lists.starts,
-                heavy_others=lists.others,
-                heavy_masks=lists.masks,
-                heavy_table=heavy_problem.group.masks,
-                heavy_queries=heavy_problem.queries,
-                heavy_positions=heavy_problem.noise["query_positions"],
-                HEAVY=heavy is not None,
-                **vars(inputs),
-                **{f"heavy_{name}": tensor for name, tensor in vars(heavy_inputs).items()},
-                **self._common(jobs, self.group.blocks.by_key),
-            )
-            if jobs.cut is not None:
-                jobs.cut.add(part_key, grad_key)
-                jobs.cut.add(part_value, grad_value)
+        lists, masks = heavy_problem.group.blocks.by_key, heavy_problem.group.masks
+        _, heavy_positions, _ = heavy_problem.noise_arguments
+        self._launch(
+            device.key_gradient, jobs, self.group.blocks.by_key,
+            *inputs, grad_key, grad_value, part_key, part_value, self.settings.scale,
+            heavy_problem.query, *heavy_inputs, lists.starts, lists.others, lists.masks, masks, heavy_positions,
+            heavy_problem.queries, jobs.leads, HEAVY=heavy is not None,
+        )  # fmt: skip
+        if jobs.split is not None:
+            jobs.split.add(part_key, grad_key)
+            jobs.split.add(part_value, grad_value)
         return grad_key, grad_value
 
     def _empty_result(self, states: Tensor, *shape: int) -> Tensor:
@@ -180,66 +138,40 @@ class DotProblem:
     def _empty_float32(self, *shape: int) -> Tensor:
         return self.query.new_empty(shape, dtype=torch.float32)
 
-    @property
-    def noise(self) -> dict[str, Any]:
-        """The kernels' arguments for noise; without noise the tensors are placeholders that no kernel reads."""
-        noise = self.settings.noise
-        if noise is None or self.positions is None:
-            unused = self.group.masks
-            tensors = {"states": unused, "query_positions": unused, "key_positions": unused}
-            return {**tensors, "noise_scale": 0.0, "NOISE": False}
-        positions = {"query_positions": self.positions[0], "key_positions": self.positions[1]}
-        return {"states": noise.states, **positions, "noise_scale": noise.scale * LOG2, "NOISE": True}
+    def _launch(self, kernel: Any, jobs: Jobs, lists: Lists, *arguments: Any, **options: Any) -> None:
+        """Launch a kernel with its own arguments, between those that all kernels have."""
+        noise, precision = self.settings.noise, self.settings.precision
+        shared = shared_memory(self.query.device)
+        launch(
+            kernel, (jobs.count, self.rows), self.query, self.key, self.value, *arguments,
+            *self.block_arguments(jobs, lists),
+            self.values, self.settings.scale * LOG2, 0.0 if noise is None else noise.scale * LOG2,
+            FEATURES=tile_width(self.features), VALUES=tile_width(self.values),
+            num_stages=stages(self.value.dtype, self.features, self.values, precision, shared),
+            num_warps=warps(self.value.dtype, self.features, self.values), **self.block_options, **options,
+        )  # fmt: skip
 
-    def _common(self, jobs: Jobs, lists: Lists) -> dict[str, Any]:
-        """Return the arguments that all kernels have."""
-        visible = self.settings.visible
-        visible_keys = visible_rows = jobs.tiles  # placeholders if no key is hidden
-        if visible is not None:
-            visible_keys, visible_rows = visible.tensor.to(torch.uint8), visible.numbers(self.rows)
-        return {
-            **self.noise,
-            "query": self.query,
-            "key": self.key,
-            "value": self.value,
-            "visible": visible_keys,
-            "visible_rows": visible_rows,
-            "tiles": jobs.tiles,
-            "begins": jobs.begins,
-            "middles": jobs.middles,
-            "ends": jobs.ends,
-            "slots": jobs.slots,
-            "others": lists.others,
-            "masks": lists.masks,
-            "table": self.group.masks,
-            "queries": self.queries,
-            "keys": self.keys,
-            "features": self.features,
-            "values": self.values,
-            "parts": jobs.parts,
-            "scale": self.settings.scale * LOG2,
-            "VISIBLE": visible is not None,
-            "INTERVALS": self.group.intervals,
-            "HEIGHT": blocks.HEIGHT,
-            "WIDTH": blocks.WIDTH,
-            "FEATURES": tile_width(self.features),
-            "VALUES": tile_width(self.values),
-            "ONE_LOOP": self.one_loop,
-            "PRECISION": self.settings.precision,
-            "num_stages": self._stages,
-            "num_warps": warps(self.value.dtype, self.features, self.values),
-        }
+    def block_arguments(self, jobs: Jobs, lists: Lists) -> tuple[Any, ...]:
+        """Return the arguments of a kernel that loops over blocks."""
+        visible = mask_arguments(self.settings.visible, self.rows, jobs.tiles)
+        sizes = self.queries, self.keys, self.features, jobs.parts
+        return *visible, *jobs.ranges, lists.others, lists.masks, self.group.masks, *sizes, *self.noise_arguments
+
+    @property
+    def noise_arguments(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The noise states and the positions of queries and keys; placeholders where no kernel reads them."""
+        noise, (query_positions, key_positions) = self.settings.noise, self.positions or (self.group.masks,) * 2
+        return query_positions if noise is None else noise.states, query_positions, key_positions
+
+    @property
+    def block_options(self) -> dict[str, Any]:
+        """The constants of a kernel that loops over blocks."""
+        masks = {"VISIBLE": self.settings.visible is not None, "INTERVALS": self.group.intervals}
+        loops = {"NOISE": self.settings.noise is not None, "ONE_LOOP": self.one_loop}
+        return {**masks, **loops, "HEIGHT": blocks.HEIGHT, "WIDTH": blocks.WIDTH, "PRECISION": self.settings.precision}
 
     @property
     def one_loop(self) -> bool:
-        return one_loop(self.settings, self.value.dtype)
-
-    @property
-    def _stages(self) -> int:
-        precision, where = self.settings.precision, self.query.device
-        return stages(self.value.dtype, self.features, self.values, precision, shared_memory(where))
-
-
-def one_loop(settings: DotSettings, dtype: torch.dtype) -> bool:
-    """Should one loop take the blocks with and without a mask? Yes if applying a mask is a small part of the work."""
-    return settings.noise is not None or (dtype is torch.float32 and settings.precision != "tf32")
+        """Should one loop take the blocks with and without a mask? Yes if applying a mask is little of the work."""
+        exact = self.value.dtype is torch.float32 and self.settings.precision != "tf32"
+        return exact or self.settings.noise is not None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.gpu.blocks import Lists
-from regard.core.kernels.gpu.cut import SplitTiles
+from regard.core.kernels.gpu.split_tiles import SplitTiles
 
 MIN_BLOCKS = 32
 """lists with at most this many blocks are not split"""
@@ -24,7 +24,7 @@ MANY_TILES = 64
 class Jobs:
     """The jobs of all tiles. All tensors are int32 [jobs]."""
 
-    cut: SplitTiles | None
+    split: SplitTiles | None
     parts: int
     """the number of parts of all split tiles together"""
     tiles: Tensor
@@ -40,6 +40,11 @@ class Jobs:
     @property
     def count(self) -> int:
         return len(self.tiles)
+
+    @property
+    def ranges(self) -> tuple[Tensor, ...]:
+        """The arguments of kernels."""
+        return self.tiles, self.begins, self.middles, self.ends, self.slots
 
 
 def jobs_of(lists: Lists, size: int, device: torch.device) -> Jobs:

@@ -33,8 +33,7 @@ class FusedAdditive:
     name = "fused additive"
 
     def refuse(self, request: Request) -> str | None:
-        reason = _not_softmax(request) or _unsuited(request)
-        if reason is not None:
+        if reason := _not_softmax(request) or _unsuited(request):
             return reason
         if request.additive is None:
             return f"{request.score.title} is not additive"
@@ -46,8 +45,7 @@ class FusedAdditive:
 
         start_triton(request.query.device)
         terms, leading, pattern = request.additive, request.leading, request.pattern
-        assert terms is not None and isinstance(request.normalizer, Softmax)
-        assert isinstance(pattern, Pattern)
+        assert terms is not None and isinstance(request.normalizer, Softmax) and isinstance(pattern, Pattern)
         allowed = None if request.allowed is None else FlatRows.fold(request.allowed, leading, 2)
         precision = "pairs" if rounds_float32(request) else "tf32x3"
         vector, temperature = terms.vector, request.normalizer.temperature
@@ -56,9 +54,8 @@ class FusedAdditive:
         outputs = []
         for arrangement in arrangements_of(pattern, request.queries, request.keys, request.position, regroups(request)):
             visible = arrangement.visible_order(_visible(request))
-            settings = AdditiveSettings(
-                arrangement.pattern, arrangement.position, visible, allowed, precision, asm=query.is_cuda
-            )
+            place = arrangement.pattern, arrangement.position
+            settings = AdditiveSettings(*place, visible, allowed, precision, asm=query.is_cuda)
             states = arrangement.query_order(query), arrangement.key_order(key), vector, arrangement.key_order(value)
             term_context, term_lse = attend(settings, *states)
             outputs.append((arrangement.as_queries(term_context), arrangement.as_queries(term_lse)))
@@ -79,14 +76,14 @@ class FusedDot:
         from regard.core.kernels.gpu.dot_problem import DotSettings
 
         start_triton(request.query.device)
-        terms, leading = request.bilinear, request.leading
-        assert terms is not None and isinstance(request.normalizer, Softmax)
-        assert isinstance(request.pattern, Pattern)
+        terms, leading, pattern = request.bilinear, request.leading, request.pattern
+        assert terms is not None and isinstance(request.normalizer, Softmax) and isinstance(pattern, Pattern)
         precision = "tf32x3" if exact_products() else "tf32"
         scale = terms.scale / request.normalizer.temperature
-        settings = DotSettings(request.pattern, request.position, _visible(request), scale, precision)
-        query, key = terms.query.to(request.value.dtype), terms.key.to(request.value.dtype)
-        context, lse = attend(settings, fold(query, leading), fold(key, leading), fold(request.value, leading))
+        settings = DotSettings(pattern, request.position, _visible(request), scale, precision)
+        states = (terms.query, terms.key, request.value)
+        query, key, value = (fold(x.to(request.value.dtype), leading) for x in states)
+        context, lse = attend(settings, query, key, value)
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
 
@@ -127,13 +124,12 @@ class FusedHard:
             surrogate_noise = None if settings.noise is None else replace(settings.noise, scale=inverse)
             softmaxes.append((replace(noiseless, scale=terms.scale * inverse, noise=surrogate_noise), detached))
         # All kernels are compiled in parallel. With a surrogate, the log-probability is seldom differentiated.
-        trains = [each is softmaxes[-1] for each in softmaxes]
-        for (each, weighted), train in zip(softmaxes, trains, strict=True):
-            prepare(each, query, key, weighted, train)
+        calls = [(each, query, key, weighted, each is softmaxes[-1][0]) for each, weighted in softmaxes]
+        for call in calls:
+            prepare(*call)
         choices.prepare(query, key, value, terms.scale, trains_energy=hard.surrogate is None)
         chosen = choose(settings, query.detach(), key.detach())
-        calls = zip(softmaxes, trains, strict=True)
-        outputs = [attend(each, query, key, weighted, train) for (each, weighted), train in calls]
+        outputs = [attend(*call) for call in calls]
         soft, lse = outputs[-1][0], outputs[0][1]
         shape = (*leading, request.queries)
         surrogate = None if hard.surrogate is None else soft.view(*shape, value.shape[-1])
@@ -148,10 +144,7 @@ class Classes:
     name = "classes"
 
     def refuse(self, request: Request) -> str | None:
-        if not request.query.is_cuda:
-            return "not on a GPU"
-        reason = unsuited(request)
-        if reason is not None:
+        if reason := unsuited(request) if request.query.is_cuda else "not on a GPU":
             return reason
         assert isinstance(request.pattern, Pattern)
         if request.pattern.step == 1 or request.pattern.unstrided != Full():
@@ -164,17 +157,13 @@ class Classes:
             return "positions do not begin at 0, or some keys are padding"
         if request.queries % request.pattern.step or request.keys % request.pattern.step:
             return "classes would differ in size"
-        if 0 in (*request.leading, request.queries, request.keys):
-            return "there is nothing to compute"
-        return None
+        return "there is nothing to compute" if 0 in (*request.leading, request.queries, request.keys) else None
 
     def run(self, request: Request) -> Result:
-        terms, leading = request.bilinear, request.leading
-        assert terms is not None and isinstance(request.normalizer, Softmax)
-        assert isinstance(request.pattern, Pattern)
-        step = request.pattern.step
+        terms, leading, pattern = request.bilinear, request.leading, request.pattern
+        assert terms is not None and isinstance(request.normalizer, Softmax) and isinstance(pattern, Pattern)
         states = (fold(x.to(request.value.dtype), leading) for x in (terms.query, terms.key, request.value))
-        query, key, value = (regroup(x, step, 0) for x in states)  # [step, G, M, D]
+        query, key, value = (regroup(x, pattern.step, 0) for x in states)  # [step, G, M, D]
         scale = terms.scale / request.normalizer.temperature
         context = ungroup(sdpa(query, key, value, scale=scale), request.queries, 0)
         return Result(context.view(*leading, *context.shape[1:]))
@@ -198,17 +187,14 @@ def _not_products(request: Request) -> str | None:
         return f"heads of {max(features, values)} features are too wide for it"
     precision = "tf32" if isinstance(request.normalizer, Softmax) and not exact_products() else "tf32x3"
     available = shared_memory(request.query.device)
-    if not stages(request.value.dtype, features, values, precision, available):
-        return (
-            f"heads of {max(features, values)} features need more shared memory than the {available:,} bytes there are"
-        )
-    return None
+    if stages(request.value.dtype, features, values, precision, available):
+        return None
+    return f"heads of {max(features, values)} features need more shared memory than the {available:,} bytes there are"
 
 
 def _unsuited(request: Request) -> str | None:
     """Return why none of the fused kernels can compute the request; None if one can."""
-    reason = why_no_triton(request.query.device) or unsuited(request)
-    if reason is not None:
+    if reason := why_no_triton(request.query.device) or unsuited(request):
         return reason
     if request.value.dtype not in SUPPORTED_DTYPES:
         return f"it computes in float32 at most, not {request.value.dtype}"
@@ -216,9 +202,7 @@ def _unsuited(request: Request) -> str | None:
         return "it has no dropout"
     if request.bias is not None:
         return "it takes no bias"
-    if request.leading.numel() > MAX_ROWS:
-        return f"it takes {MAX_ROWS:,} rows at most"
-    return None
+    return f"it takes {MAX_ROWS:,} rows at most" if request.leading.numel() > MAX_ROWS else None
 
 
 def rounds_float32(request: Request) -> bool:

@@ -37,34 +37,23 @@ def query_groups_of(
     pattern: Pattern, queries: int, keys: int, position: int, device: torch.device
 ) -> tuple[QueryGroup, QueryGroup | None]:
     """Return (light, heavy): all queries with the pattern's light part, and the heavy queries with all that they see.
-
-    `heavy` is None if there are no heavy queries. Its results replace those of the same queries in `light`.
-    """
+    `heavy` is None if there are no heavy queries. Its results replace those of the same queries in `light`."""
     groups = group_blocks(pattern, queries, keys, position, lists.HEIGHT, lists.WIDTH, device)
     # Both groups have masks of the same form, so that one compiled kernel serves both.
-    intervals = [_intervals(blocks.table) for _, blocks in groups]
-    first, *others = (
-        _query_group(
-            blocks,
-            None if None in intervals else masks,
-            None if positions is None else torch.tensor([at - position for at in positions], device=device),
-        )
-        for (positions, blocks), masks in zip(groups, intervals, strict=True)
-    )
-    return first, others[0] if others else None
-
-
-def _query_group(blocks: BlockLists, intervals: Tensor | None, rows: Tensor | None) -> QueryGroup:
-    device = blocks.table.device
-    jobs = jobs_of(blocks.by_query, lists.HEIGHT, device), jobs_of(blocks.by_key, lists.WIDTH, device)
-    return QueryGroup(rows, blocks, blocks.table if intervals is None else intervals, intervals is not None, *jobs)
+    tables = [_intervals(blocks.table) for _, blocks in groups]
+    as_intervals = all(table is not None for table in tables)
+    result = []
+    for (positions, blocks), table in zip(groups, tables, strict=True):
+        rows = None if positions is None else torch.tensor([at - position for at in positions], device=device)
+        jobs = jobs_of(blocks.by_query, lists.HEIGHT, device), jobs_of(blocks.by_key, lists.WIDTH, device)
+        masks = table if table is not None and as_intervals else blocks.table
+        result.append(QueryGroup(rows, blocks, masks, as_intervals, *jobs))
+    return result[0], result[1] if len(result) > 1 else None
 
 
 def _intervals(table: Tensor) -> Tensor | None:
     """Return bit masks int64 [n, HEIGHT] as intervals of keys, int32 [n, 2, HEIGHT], if each mask is one interval.
-
-    Comparing with the bounds of an interval is cheaper on the device than extracting bits.
-    """
+    Comparing with the bounds of an interval is cheaper on the device than extracting bits."""
     j = torch.arange(lists.WIDTH, device=table.device)
     visible = (table[..., None] >> j) & 1 != 0  # [n, HEIGHT, WIDTH]
     low = torch.where(visible, j, lists.WIDTH).amin(-1)

@@ -23,10 +23,8 @@ def tile_width(features: int) -> int:
 
 
 def stages(dtype: torch.dtype, features: int, values: int, precision: str, available: int) -> int:
-    """Return how many stages fit into the shared memory, in bytes, of a multiprocessor; 0: not even one does.
-
-    The gradient of the keys needs the most tiles. 3 stages need no more memory than 2.
-    """
+    """Return how many stages fit into the shared memory, in bytes, of a multiprocessor; 0: not even one does. The
+    gradient of the keys needs the most tiles. 3 stages need no more memory than 2."""
     exact = dtype is torch.float32 and precision != "tf32"  # each number is stored as two parts
     several, one = (8, 6) if exact else (6, 6 if dtype is torch.float32 else 4)
     tile = TILE_ROWS * (tile_width(features) + tile_width(values)) // 2 * dtype.itemsize

@@ -20,7 +20,7 @@ def test_nothing_to_do() -> None:
 def test_long_lists_are_cut_and_nothing_is_lost() -> None:
     blocks = blocks_of(parse("window(4) | global(0)"), range(4000), 4000, 8, 8, CPU)
     jobs = jobs_of(blocks.by_query, 8, CPU)
-    assert jobs.cut is not None and jobs.cut.tiles.tolist() == [0]
+    assert jobs.split is not None and jobs.split.tiles.tolist() == [0]
     done = [[] for _ in range(blocks.by_query.tiles)]  # type: list[list[int]]
     for tile, begin, middle, end, slot in zip(
         *(x.tolist() for x in (jobs.tiles, jobs.begins, jobs.middles, jobs.ends, jobs.slots)), strict=True
@@ -31,10 +31,10 @@ def test_long_lists_are_cut_and_nothing_is_lost() -> None:
         assert (slot < 0) == (tile != 0)
     starts = blocks.by_query.starts.tolist()
     assert [sorted(some) for some in done] == [list(range(a, b)) for a, b in pairwise(starts)]
-    assert [jobs.parts] == jobs.cut.lasts.tolist() and jobs.parts > 1
+    assert [jobs.parts] == jobs.split.lasts.tolist() and jobs.parts > 1
 
 
 @pytest.mark.parametrize("pattern", ["full", "causal", "window(600)"])
 def test_lists_of_like_length_are_not_cut(pattern: str) -> None:
     blocks = blocks_of(parse(pattern), range(1024), 1024, 8, 8, CPU)
-    assert jobs_of(blocks.by_query, 8, CPU).cut is None
+    assert jobs_of(blocks.by_query, 8, CPU).split is None

@@ -1,15 +1,57 @@
-"""Merging the parts of tiles that were split into several jobs (jobs.py), on the device.
-
-A program takes BLOCK_ROWS states of one tile of one row of the batch, and reads PIECES of its parts at a time. Split
-tile number n is `tiles[n]`, and its parts are `firsts[n]` … `lasts[n]` − 1.
-"""
+"""Merging the parts of tiles that were split into several jobs (jobs.py)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import triton
 import triton.language as tl
+from torch import Tensor
 
+from regard.core.kernels.gpu.blocks import next_power_of_two
+from regard.core.kernels.gpu.device import launch
 from regard.core.kernels.gpu.dot_device import _store_rows
+
+STATES_PER_PROGRAM = 4
+"""few, because few tiles are split"""
+PARTS_AT_ONCE = 16
+"""parts that a program reads at a time"""
+
+
+@dataclass(frozen=True)
+class SplitTiles:
+    """n split tiles of `size` states. All tensors are int32 [n]."""
+
+    size: int
+    tiles: Tensor
+    firsts: Tensor
+    """the first part of each tile"""
+    lasts: Tensor
+    """the end of its parts (exclusive)"""
+
+    def add(self, parts: Tensor, result: Tensor) -> None:
+        """Sum the parts [G, parts, size, D] into the result [G, N, D]."""
+        self._launch(_add, parts, result, FEATURES=next_power_of_two(result.shape[-1]))
+
+    def mix(self, parts: Tensor, lses: Tensor, context: Tensor, lse: Tensor) -> None:
+        """Merge softmaxes over some keys each, [G, parts, size, F] and [G, parts, size], into [G, T, F] and [G, T]."""
+        self._launch(_mix, parts, context, lses, lse, FEATURES=next_power_of_two(context.shape[-1]))
+
+    def choose(self, part_best: Tensor, part_chosen: Tensor, best: Tensor, chosen: Tensor) -> None:
+        """Write the best of the parts' choices, [G, parts, size], into [G, T]."""
+        self._launch(_choose, part_best, best, part_chosen, chosen)
+
+    def _launch(self, kernel: Any, parts: Tensor, result: Tensor, *others: Tensor, **options: int) -> None:
+        launch(
+            kernel, (len(self.tiles), len(result), self.size // STATES_PER_PROGRAM), parts, result, *others,
+            self.tiles, self.firsts, self.lasts, parts.shape[1], *result.shape[1:],
+            SIZE=self.size, BLOCK_ROWS=STATES_PER_PROGRAM, PIECES=PARTS_AT_ONCE, **options,
+        )  # fmt: skip
+
+
+# A program takes BLOCK_ROWS states of one tile of one row of the batch, and reads PIECES of its parts at a time. Split
+# tile number n is `tiles[n]`, and its parts are `firsts[n]` … `lasts[n]` − 1.
 
 LENGTHS = ["count", "length"]
 """arguments that change from call to call: kernels are compiled once for all their values"""
@@ -33,7 +75,7 @@ def _load_parts(parts, numbers, last, inside, width, SIZE: tl.constexpr, FEATURE
 
 
 @triton.jit(do_not_specialize=LENGTHS)
-def add(
+def _add(
     parts, result, tiles, firsts, lasts, count, length, width,
     SIZE: tl.constexpr, BLOCK_ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
@@ -47,8 +89,8 @@ def add(
 
 
 @triton.jit(do_not_specialize=LENGTHS)
-def mix(
-    parts, part_lse, context, lse, tiles, firsts, lasts, count, length, width,
+def _mix(
+    parts, context, part_lse, lse, tiles, firsts, lasts, count, length, width,
     SIZE: tl.constexpr, BLOCK_ROWS: tl.constexpr, PIECES: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
     """Merge softmaxes over some of the keys, float32 [G, parts, SIZE, F] and their log-sum-exp [G, parts, SIZE] in
@@ -77,8 +119,8 @@ def mix(
 
 
 @triton.jit(do_not_specialize=LENGTHS)
-def choose(
-    part_best, part_chosen, best, chosen, tiles, firsts, lasts, count, length,
+def _choose(
+    part_best, best, part_chosen, chosen, tiles, firsts, lasts, count, length,
     SIZE: tl.constexpr, BLOCK_ROWS: tl.constexpr, PIECES: tl.constexpr,
 ):  # fmt: skip
     """Select, of the keys that parts chose, int32 [G, parts, SIZE], −1 where there is none, the one with the highest

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.core.kernels.gpu.cut import PARTS_AT_ONCE, SplitTiles
+from regard.core.kernels.gpu.split_tiles import PARTS_AT_ONCE, SplitTiles
 
 SIZE, LENGTH = 8, 60
 
