@@ -11,12 +11,12 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.core.kernels.gpu import blocks
-from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.core.kernels.gpu.device import launch
 from regard.core.kernels.gpu.dot import dot_terms
 from regard.core.kernels.gpu.dot_device import _load_rows, _masked, _noise_inputs
 from regard.core.kernels.gpu.dot_problem import DotProblem, DotSettings
 from regard.core.kernels.gpu.noise_device import gumbel
+from regard.core.kernels.gpu.tile_size import tile_width
 from regard.runtime.device_guard import device_guard
 
 NOWHERE = torch.iinfo(torch.int32).max
@@ -45,7 +45,7 @@ def _choices(problem: DotProblem) -> tuple[Tensor, Tensor]:
     launch(
         _choose, (jobs.count, count), query, problem.key, problem.settings.scale,
         best, chosen, part_best, part_chosen, *problem.block_arguments(jobs, problem.group.blocks.by_query),
-        FEATURES=next_power_of_two(problem.features), **problem.block_options,
+        FEATURES=tile_width(problem.features), **problem.block_options,
     )  # fmt: skip
     if jobs.split is not None:
         jobs.split.choose(part_best, part_chosen, best, chosen)
