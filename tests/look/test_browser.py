@@ -67,7 +67,8 @@ def test_curves_end_at_their_words(show: Open) -> None:
         gaps = tab.evaluate(
             """() => [...document.querySelectorAll(".base path")].map((path) => {
                  const flat = document.querySelector(".flat");
-                 const word = document.querySelectorAll(".key-tokens .token")[path.dataset.column].getBoundingClientRect();
+                 const words = document.querySelectorAll(".key-tokens .token");
+                 const word = words[path.dataset.column].getBoundingClientRect();
                  const svg = path.ownerSVGElement.getBoundingClientRect();
                  const start = path.getPointAtLength(0);
                  return flat ? Math.abs(svg.x + start.x - word.x - word.width / 2)
