@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.search.hypothesis import DecoderModel
-from regard.search.top_k import top_k
+from regard.search.log_probs import top_k
 from regard.text.batches import padded
 from regard.text.vocabulary import END, START
 

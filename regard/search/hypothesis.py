@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,6 +65,11 @@ class LengthLimit:
     def max_length(self, source: int) -> int:
         """Return the maximum length for a source of so many tokens."""
         return max(1, self.shortest, min(self.longest, int(self.ratio * source + self.margin)))
+
+    def max_lengths(self, sources: list[int], prefixes: Sequence[Sequence[int]] | None) -> np.ndarray:
+        """Return the maximum lengths for sources of these lengths, each with room for its prefix and one more token."""
+        needed = [0] * len(sources) if prefixes is None else [len(prefix) + 1 for prefix in prefixes]
+        return np.maximum([self.max_length(length) for length in sources], needed)
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> LengthLimit:
