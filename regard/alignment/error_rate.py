@@ -39,12 +39,10 @@ class ErrorRate:
 
     def __str__(self) -> str:
         low, high = self.interval
-        return "\n".join(
-            (
-                f"AER        {self.aer:.4f}   95 % of resampled corpora: {low:.4f} … {high:.4f}",
-                f"precision  {self.precision:.4f}   of {self.links:,} links in {self.sentences:,} sentences",
-                f"recall     {self.recall:.4f}",
-            )
+        return (
+            f"AER        {self.aer:.4f}   95 % of resampled corpora: {low:.4f} … {high:.4f}\n"
+            f"precision  {self.precision:.4f}   of {self.links:,} links in {self.sentences:,} sentences\n"
+            f"recall     {self.recall:.4f}"
         )
 
 
