@@ -34,12 +34,8 @@ class Batch:
 
     def without_padding(self, values: Tensor) -> Tensor:
         """Return the values [B, T, ...] of the real target tokens only, [N, ...]."""
-        flattened = values.flatten(0, 1)
-        return (
-            flattened
-            if self.token_indices is None or len(self.token_indices) == len(flattened)
-            else flattened[self.token_indices]
-        )
+        flattened, indices = values.flatten(0, 1), self.token_indices
+        return flattened if indices is None or len(indices) == len(flattened) else flattened[indices]
 
     @classmethod
     def of(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:

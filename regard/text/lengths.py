@@ -43,12 +43,9 @@ def within_characters(corpus: Corpus, limit: int) -> Corpus:
     within = [pair for pair in corpus.pairs if characters(pair) <= limit]
     if len(within) == len(corpus.pairs):
         return corpus
-    if not within:
-        raise ValueError(
-            f"{corpus.name}: no pair left: all are longer than {limit:,} characters ({MAX_CHARACTERS}); "
-            "expected a higher limit"
-        )
     reason = f"longer than {limit:,} characters ({MAX_CHARACTERS})"
+    if not within:
+        raise ValueError(f"{corpus.name}: no pair left: all are {reason}; expected a higher limit")
     skipped = [pair.line for pair in corpus.pairs if characters(pair) > limit]
     return replace(corpus, pairs=within, skipped=corpus.skipped | {reason: skipped})
 
