@@ -6,6 +6,7 @@ texts and their pieces, such as words, is in the JSON for other programs to use;
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -205,18 +206,15 @@ class Trace:
             _read_side(fields["target"]),
             [_read_attention(each) for each in fields["attentions"].items()],
             [_read_step(each) for each in fields.each("steps")],
-            [
-                Candidate(each["text"].text(), each["score"].number(), each["log_probability"].number())
-                for each in fields.each("candidates")
-            ],
+            [Candidate(x["text"].text(), *x.numbers("score", "log_probability")) for x in fields.each("candidates")],
             fields["model"].object() if "model" in given else {},
             [
-                Evidence(each["name"].text(), each["values"].matrix(2), each["agreement"].number())
-                for each in fields.each("evidence")
+                Evidence(x["name"].text(), x["values"].matrix(2), *x.numbers("agreement"))
+                for x in fields.each("evidence")
             ],
             [
-                AlteredOutput(each["name"].text(), each["text"].text(), each["log_probability"].number())
-                for each in fields.each("altered")
+                AlteredOutput(x["name"].text(), x["text"].text(), *x.numbers("log_probability"))
+                for x in fields.each("altered")
             ],
         )
         trace._check_shapes()
@@ -266,11 +264,8 @@ def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
     ended = has_end(text, pieces)
     places = [min(_after_blanks(piece), len(text) - 1) for piece in (pieces[:-1] if ended else pieces)]
     bounds = word_bounds(text, places)
-    starts = np.array([begin for begin, _ in bounds], np.int64)
-    if bounds:
-        owners = [int(np.searchsorted(starts, place, side="right")) - 1 for place in places]
-    else:
-        owners = [0] * len(places)
+    starts = [begin for begin, _ in bounds]
+    owners = [bisect_right(starts, place) - 1 if bounds else 0 for place in places]
     used = sorted(set(owners)) if bounds else []
     # A word in which no piece begins is joined to the word before it.
     ends = [bounds[after - 1][1] for after in (*used[1:], len(bounds))] if used else []
