@@ -35,18 +35,13 @@ from regard.alignment.lexicon import (
 )
 from regard.alignment.links import Links
 
-MAX_JUMP = 7
-"""longer jumps, backward or forward, count as one kind each"""
-MIN_JUMP_SCORE = 1e-5
-"""the lower bound of the normalized score of a kind of jump"""
+MAX_JUMP = 7  # longer jumps, backward or forward, count as one kind each
+MIN_JUMP_SCORE = 1e-5  # the lower bound of the normalized score of a kind of jump
 DEFAULT_THRESHOLD = 0.5
 """the mean of both directions' posteriors that makes a link: both find it likely, or one is certain"""
-SPELLING_COUNT = 0.3
-"""the prior's count for words that are spelt the same"""
-PREFIX_COUNT = 3.0
-"""the prior's count for each word, distributed as its prefix is translated"""
-ITERATIONS = 5, 3, 4
-"""the iterations of Model 1 and of this model on word prefixes, then of this model on whole words"""
+SPELLING_COUNT = 0.3  # the prior's count for words that are spelt the same
+PREFIX_COUNT = 3.0  # the prior's count for each word, distributed as its prefix is translated
+ITERATIONS = 5, 3, 4  # the iterations of Model 1 and of this model on word prefixes, then of this model on whole words
 
 
 @dataclass(frozen=True)
@@ -54,10 +49,8 @@ class Model:
     """The parameters of both directions."""
 
     lexicon: Lexicon
-    forward: Floats
-    """[jumps]: s, for source positions; not normalized"""
-    backward: Floats
-    """[jumps]: s, for target positions"""
+    forward: Floats  # [jumps]: s, for source positions; not normalized
+    backward: Floats  # [jumps]: s, for target positions
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from regard.text.pairs import read_lines
 
-Link = tuple[int, int]
-"""(source token, target token)"""
+Link = tuple[int, int]  # (source token, target token)
 Links = frozenset[Link]
 
 Parsed = TypeVar("Parsed")

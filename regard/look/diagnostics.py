@@ -14,10 +14,8 @@ import numpy as np
 from regard.look.trace import Trace
 from regard.text.boundaries import is_punctuation
 
-MISSED = 0.2
-"""coverage below which a word was likely left out"""
-REPEATED = 2.5
-"""coverage above which a word was likely translated more than once"""
+MISSED = 0.2  # coverage below which a word was likely left out
+REPEATED = 2.5  # coverage above which a word was likely translated more than once
 MEASURES = ("missed", "repeated", "entropy", "punctuation", "end")
 
 

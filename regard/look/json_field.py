@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_SHOWN = 60
-"""characters of a value that an error shows"""
+MAX_SHOWN = 60  # characters of a value that an error shows
 
 
 @dataclass(frozen=True)

@@ -15,19 +15,14 @@ from regard.look.colours import level
 from regard.look.table import Table, strongest
 from regard.text.boundaries import Direction, graphemes
 
-LARGE_TABLE = 60
-"""rows or columns; beyond, only the strongest weights are drawn"""
-MAX_LINKS_PER_ROW = 3
-"""of a large table"""
-MAX_EXTENT = 1080.0
-"""the width and height up to which a picture grows before its contents shrink"""
+LARGE_TABLE = 60  # rows or columns; beyond, only the strongest weights are drawn
+MAX_LINKS_PER_ROW = 3  # of a large table
+MAX_EXTENT = 1080.0  # the width and height up to which a picture grows before its contents shrink
 MARGIN = 16.0
 TEXT_SIZE, SMALL_SIZE = 14.0, 12.0
-SLANT = 50
-"""degrees, of labels that do not fit horizontally"""
+SLANT = 50  # degrees, of labels that do not fit horizontally
 SINE, COSINE = math.sin(math.radians(SLANT)), math.cos(math.radians(SLANT))
-MAX_LABEL_EMS = 24
-"""a longer label is cut; its tooltip has all of it"""
+MAX_LABEL_EMS = 24  # a longer label is cut; its tooltip has all of it
 
 Edge = Literal["left", "middle", "right"]
 
@@ -39,8 +34,7 @@ class Cell(NamedTuple):
     y: float
     width: float
     height: float
-    level: int
-    """its shade, as `regard.look.colours.level` returns it"""
+    level: int  # its shade, as `regard.look.colours.level` returns it
     number: str = ""
     tooltip: str = ""
 
@@ -77,8 +71,7 @@ class Picture(NamedTuple):
     width: float
     height: float
     items: Sequence[Item]
-    description: str
-    """the description for screen readers"""
+    description: str  # the description for screen readers
 
 
 def grid_picture(table: Table) -> Picture:

@@ -24,8 +24,7 @@ from regard.look.table import BLANK, END
 from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
 
-MAX_BYTE = 255
-"""the byte for a value of 1"""
+MAX_BYTE = 255  # the byte for a value of 1
 SYMBOLS = {"end": END, "blank": BLANK}
 
 

@@ -24,14 +24,11 @@ from regard.look.table import Table
 from regard.look.trace import Side, Span
 from regard.runtime.files import write_file
 
-PANEL_SIDE = 96.0
-"""the longer side of a panel"""
+PANEL_SIDE = 96.0  # the longer side of a panel
 PANEL_GAP = 12.0
 PANELS_PER_ROW = 10
-VEIL_OPACITY = 0.9
-"""of the veil over a patch without weight"""
-FRAME_THRESHOLD = 0.5
-"""patches with at least this fraction of the largest weight are framed"""
+VEIL_OPACITY = 0.9  # of the veil over a patch without weight
+FRAME_THRESHOLD = 0.5  # patches with at least this fraction of the largest weight are framed
 
 Pixels = np.ndarray[Any, np.dtype[Any]]
 

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".png", ".pdf")
-MIN_MATPLOTLIB = (3, 11)
-"""the first version that shapes text"""
-END_FALLBACK = "■"
-"""for the end token, where no font has its symbol"""
+MIN_MATPLOTLIB = (3, 11)  # the first version that shapes text
+END_FALLBACK = "■"  # for the end token, where no font has its symbol
 ZERO_WIDTH_NON_JOINER = "\u200c"
 CJK = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "FULLWIDTH", "HALFWIDTH")
 """prefixes of the Unicode names of characters that fonts-noto-cjk covers"""
-PIXEL_RATIO = 2.0
-"""pixels of a PNG for each pixel of the SVG"""
+PIXEL_RATIO = 2.0  # pixels of a PNG for each pixel of the SVG
 
 
 def save_picture(picture: Picture, path: str | Path) -> None:

@@ -12,10 +12,8 @@ from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Span, T
 from regard.look.units import by_units, unit_spans
 from regard.text.boundaries import Direction
 
-END = "⏹"
-"""the symbol for the end token, which also attends and can be attended to"""
-BLANK = "␣"
-"""the symbol for a piece without visible text"""
+END = "⏹"  # the symbol for the end token, which also attends and can be attended to
+BLANK = "␣"  # the symbol for a piece without visible text
 Named = TypeVar("Named", AttentionWeights, Evidence)
 
 

@@ -14,10 +14,8 @@ from regard.look.colours import colour, ink
 from regard.look.table import Table, visible
 from regard.text.boundaries import graphemes
 
-GAP = 2
-"""cells between columns"""
-MIN_LABEL_CELLS = 12
-"""the room for a label, however narrow the terminal"""
+GAP = 2  # cells between columns
+MIN_LABEL_CELLS = 12  # the room for a label, however narrow the terminal
 
 
 def in_colour(out: TextIO) -> bool:

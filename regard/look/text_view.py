@@ -22,18 +22,14 @@ from regard.look.terminal import bar, paint
 from regard.look.trace import Trace
 from regard.text.boundaries import Direction
 
-LONG_TEXT = 400
-"""words; of longer texts, parts are left out"""
+LONG_TEXT = 400  # words; of longer texts, parts are left out
 STRONGEST_WORDS, CONTEXT_WORDS = 40, 8
 """of a long text so many of the strongest words are shown, with so many words on both sides"""
-MIN_BAR_FRACTION = 0.25
-"""the smallest fraction of the largest weight that gets a bar where there are no colours"""
-MAX_LISTED = 6
-"""words, or candidates, that are listed with their numbers"""
+MIN_BAR_FRACTION = 0.25  # the smallest fraction of the largest weight that gets a bar where there are no colours
+MAX_LISTED = 6  # words, or candidates, that are listed with their numbers
 TEXT_WIDTH = 760.0
 LINE_HEIGHT = 26.0
-MAX_HIGHLIGHT = 0.4
-"""the strongest highlight, on which text can still be read, in light and dark themes"""
+MAX_HIGHLIGHT = 0.4  # the strongest highlight, on which text can still be read, in light and dark themes
 LEFT_OUT = "…"
 
 
@@ -50,11 +46,9 @@ class Marked:
 class Passage:
     """A text with the weights of its words, and what is shown around it."""
 
-    heading: str
-    """the answers about the text, with their probabilities"""
+    heading: str  # the answers about the text, with their probabilities
     words: Sequence[Marked]
-    top: float
-    """the largest weight"""
+    top: float  # the largest weight
     strongest: Sequence[tuple[str, float]]
     direction: Direction
     title: str

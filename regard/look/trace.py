@@ -19,8 +19,7 @@ from regard.look.json_field import Field
 from regard.text.boundaries import Direction, direction, word_bounds
 
 FORMAT = 1
-WEIGHT_DIGITS = 4
-"""decimal digits of weights in files"""
+WEIGHT_DIGITS = 4  # decimal digits of weights in files
 Matrix = np.ndarray[Any, np.dtype[np.float32]]
 Name = Literal["cross", "encoder", "decoder", "pool"]
 SIDES: dict[str, tuple[str, str]] = {

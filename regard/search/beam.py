@@ -25,10 +25,8 @@ from regard.search.log_probs import log_probs, sentence_chunks, top_k
 from regard.search.recombination import Recombination, Surface
 from regard.text.vocabulary import END, START
 
-MAX_REPLAYED = 64
-"""steps that static buffers have room for"""
-MIN_REPLAYED = 3
-"""steps below which capturing a graph does not pay"""
+MAX_REPLAYED = 64  # steps that static buffers have room for
+MIN_REPLAYED = 3  # steps below which capturing a graph does not pay
 
 
 @dataclass
@@ -99,12 +97,9 @@ class _StepOutput(NamedTuple):
 
     parents: np.ndarray
     tokens: np.ndarray
-    scores: np.ndarray
-    """each [B', 2k]: the best extensions"""
-    continuing: np.ndarray
-    """[B', k]: which of them continue"""
-    weights: np.ndarray
-    """[B', k, layers, heads, S]"""
+    scores: np.ndarray  # each [B', 2k]: the best extensions
+    continuing: np.ndarray  # [B', k]: which of them continue
+    weights: np.ndarray  # [B', k, layers, heads, S]
 
 
 class _Beam:

@@ -19,24 +19,19 @@ from regard.text.spelling import Spelling
 from regard.text.vocabulary import BYTES, PAD, SPECIAL, UNKNOWN, WORD_BEGINS, Piece, Vocabulary
 
 SENTENCE_ENDS = frozenset(".?!…।。？！")
-LONGEST_SENTENCE = 80
-"""the number of words after which a sentence ends even without punctuation"""
-IGNORED = -100
-"""the label that torch's cross-entropy ignores"""
+LONGEST_SENTENCE = 80  # the number of words after which a sentence ends even without punctuation
+IGNORED = -100  # the label that torch's cross-entropy ignores
 LENGTH_MULTIPLE = 16
 """S is a multiple of this if batches come in few shapes: kernels are compiled again for other sizes"""
-MIN_WORDS, MIN_NGRAMS = 256, 64
-"""the minimum of U and of G if batches come in few shapes"""
+MIN_WORDS, MIN_NGRAMS = 256, 64  # the minimum of U and of G if batches come in few shapes
 
 
 class Document(NamedTuple):
     """A text split into words and sentences."""
 
     pieces: list[Piece]
-    words: list[str]
-    """the text of each piece, in lower case"""
-    sentences: list[int]
-    """the number of pieces of each sentence"""
+    words: list[str]  # the text of each piece, in lower case
+    sentences: list[int]  # the number of pieces of each sentence
 
 
 class Reader:

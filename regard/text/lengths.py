@@ -12,14 +12,10 @@ from dataclasses import dataclass, replace
 from regard.text.pairs import Corpus, Pair
 from regard.text.vocabulary import Piece
 
-Counted = tuple[Pair, int]
-"""a pair and the number of tokens of its longer side"""
-MIN_CHARACTER_LIMIT, MIN_TOKEN_LIMIT = 1_000, 400
-"""lower bounds of limits taken from the data"""
-QUANTILE, FACTOR = 0.95, 6
-"""a limit is this factor times this quantile of the lengths"""
-MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"
-"""the recipe keys that set the limits"""
+Counted = tuple[Pair, int]  # a pair and the number of tokens of its longer side
+MIN_CHARACTER_LIMIT, MIN_TOKEN_LIMIT = 1_000, 400  # lower bounds of limits taken from the data
+QUANTILE, FACTOR = 0.95, 6  # a limit is this factor times this quantile of the lengths
+MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"  # the recipe keys that set the limits
 
 
 def limit_from(lengths: Sequence[int], minimum: int) -> int:
@@ -57,13 +53,10 @@ class TokenLimit:
     The limit of the dev part is raised to the one that its own lengths give.
     """
 
-    limit: int
-    """the limit of the training part"""
-    train: list[int]
-    """the indices of the training pairs within the limit"""
+    limit: int  # the limit of the training part
+    train: list[int]  # the indices of the training pairs within the limit
     dev: list[int]
-    skipped: list[str]
-    """for each part, a sentence about the pairs beyond the limit"""
+    skipped: list[str]  # for each part, a sentence about the pairs beyond the limit
 
     @classmethod
     def of(cls, train: Sequence[Counted], dev: Sequence[Counted], limit: int | None) -> TokenLimit:

@@ -19,8 +19,7 @@ from typing import Any
 
 from regard.text.normal import tidy
 
-Row = tuple[str, str] | str
-"""the two sides of a line, or the reason why it has none"""
+Row = tuple[str, str] | str  # the two sides of a line, or the reason why it has none
 
 EXPECTED = "expected lines of source TAB target, a .jsonl with source and target, or two parallel text files"
 JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".json")
