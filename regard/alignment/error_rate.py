@@ -26,13 +26,11 @@ class ErrorRate:
     """The alignment error rate of a set of links, with its parts."""
 
     aer: float
-    interval: tuple[float, float]
-    """the 95 % interval of the AER"""
+    interval: tuple[float, float]  # the 95 % interval of the AER
     precision: float
     recall: float
     sentences: int
-    links: int
-    """the number of links that were scored"""
+    links: int  # the number of links that were scored
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

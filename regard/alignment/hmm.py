@@ -57,12 +57,9 @@ class Model:
 class Posteriors:
     """The posteriors of B sentences in one direction: N positions generate T words."""
 
-    positions: Floats
-    """[T, B, N]: the probability that the position generated the word; the rest, up to 1, is that of null"""
-    jumps: Floats
-    """[N + 1, N + 1]: expected counts of jumps from each position, the begin first, to each, the end last"""
-    likelihood: float
-    """the log-likelihood of all B sentences"""
+    positions: Floats  # [T, B, N]: the probability that the position generated the word; the rest is that of null
+    jumps: Floats  # [N + 1, N + 1]: expected counts of jumps from each position, the begin first, to each, the end last
+    likelihood: float  # the log-likelihood of all B sentences
 
 
 def statistical_links(

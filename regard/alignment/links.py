@@ -25,8 +25,7 @@ class Gold:
     """The gold links of a pair, given by people."""
 
     sure: Links
-    possible: Links
-    """including the sure ones"""
+    possible: Links  # including the sure ones
 
 
 def parse_links(text: str) -> Links:

@@ -15,15 +15,11 @@ from regard.look.trace import Trace
 class Moment:
     """One validation of a training run."""
 
-    update: int
-    """optimizer updates so far"""
+    update: int  # optimizer updates so far
     epoch: float
-    loss: float
-    """training loss since the previous moment"""
-    score: float
-    """on the dev set; higher is better"""
-    traces: Sequence[Trace]
-    """of the same sentences, in the same order, at every moment"""
+    loss: float  # training loss since the previous moment
+    score: float  # on the dev set; higher is better
+    traces: Sequence[Trace]  # of the same sentences, in the same order, at every moment
 
 
 def read_moments(log: Path) -> list[Moment]:

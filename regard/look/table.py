@@ -23,15 +23,12 @@ class Table:
 
     rows: Sequence[str]
     columns: Sequence[str]
-    weights: Matrix
-    """[rows, columns]"""
+    weights: Matrix  # [rows, columns]
     row_direction: Direction = "ltr"
     column_direction: Direction = "ltr"
-    title: Sequence[str] = ()
-    """what is shown, in parts: ("cross attention", "layer 0", "mean of 8 heads")"""
+    title: Sequence[str] = ()  # what is shown, in parts: ("cross attention", "layer 0", "mean of 8 heads")
     footnotes: Sequence[str] = ()
-    top: float = 1.0
-    """the weight that is shown at full strength"""
+    top: float = 1.0  # the weight that is shown at full strength
 
     def __post_init__(self) -> None:
         shape = (len(self.rows), len(self.columns))

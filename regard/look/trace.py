@@ -47,8 +47,7 @@ class Side:
     text: str
     pieces: Sequence[Span]
     language: str | None = None
-    tokens: Sequence[int] = ()
-    """the token ids of the pieces, in the model's own vocabulary"""
+    tokens: Sequence[int] = ()  # the token ids of the pieces, in the model's own vocabulary
 
     @property
     def direction(self) -> Direction:
@@ -78,8 +77,7 @@ class AttentionWeights:
     """The weights of one kind of attention."""
 
     name: Name
-    weights: Matrix
-    """[layers, heads, rows, columns], by pieces"""
+    weights: Matrix  # [layers, heads, rows, columns], by pieces
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,7 @@ class Step:
     """The probability that the model gave to a piece of the target, and the likeliest alternatives."""
 
     probability: float
-    others: Sequence[tuple[str, float]] = ()
-    """(piece, probability), the likeliest first"""
+    others: Sequence[tuple[str, float]] = ()  # (piece, probability), the likeliest first
 
 
 @dataclass(frozen=True)
@@ -104,24 +101,18 @@ class Candidate:
 class Evidence:
     """An independent measure of which source words matter, to be compared with the attention weights."""
 
-    name: str
-    """such as "leave one out" """
-    values: Matrix
-    """[target words, source words]"""
-    agreement: float
-    """mean rank correlation with the attention weights, from −1 to 1"""
+    name: str  # such as "leave one out"
+    values: Matrix  # [target words, source words]
+    agreement: float  # mean rank correlation with the attention weights, from −1 to 1
 
 
 @dataclass(frozen=True)
 class AlteredOutput:
     """The output of the model when its attention weights are replaced."""
 
-    name: str
-    """such as "uniform attention"; "as it is" for comparison"""
-    text: str
-    """the greedy output with the replaced weights"""
-    log_probability: float
-    """of the traced answer, with the replaced weights"""
+    name: str  # such as "uniform attention"; "as it is" for comparison
+    text: str  # the greedy output with the replaced weights
+    log_probability: float  # of the traced answer, with the replaced weights
 
 
 @dataclass(frozen=True)

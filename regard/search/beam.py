@@ -11,7 +11,6 @@ CUDA graph and replayed, several before the host reads their outputs; finished s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.search import graph_replay
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
 from regard.search.log_probs import log_probs, sentence_chunks, top_k
 from regard.search.recombination import Recombination, Surface
 from regard.text.vocabulary import END, START
@@ -44,13 +43,10 @@ class _Ended:
 class _History:
     """What was chosen at every step, for all active sentences: back-pointers."""
 
-    sentences: list[np.ndarray] = field(default_factory=list)
-    """each [B']: the number of the sentence in each row"""
-    parents: list[np.ndarray] = field(default_factory=list)
-    """each [B', k]: from which slot of the step before"""
+    sentences: list[np.ndarray] = field(default_factory=list)  # each [B']: the number of the sentence in each row
+    parents: list[np.ndarray] = field(default_factory=list)  # each [B', k]: from which slot of the step before
     tokens: list[np.ndarray] = field(default_factory=list)
-    weights: list[np.ndarray] = field(default_factory=list)
-    """each [B', k, layers, heads, S]: of the slots of the step before, which produced the tokens"""
+    weights: list[np.ndarray] = field(default_factory=list)  # each [B', k, layers, heads, S]: of the slots before
 
     def hypothesis(self, sentence: int, ended: _Ended, length: int) -> Hypothesis:
         """Return a hypothesis, by following the back-pointers from where it ended. `length`: that of the source."""
@@ -76,7 +72,7 @@ def beam(
     width: int = 5,
     best: int = 1,
     penalty: float = 1.0,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
     surface: Surface | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `best` ≤ `width` hypotheses of each sentence, best first. source [B, S] of `lengths` [B].
@@ -111,7 +107,7 @@ class _Beam:
         limit: LengthLimit,
         width: int,
         penalty: float,
-        prefixes: Sequence[Sequence[int]] | None,
+        prefixes: Prefixes,
         surface: Surface | None,
     ) -> None:
         self._model, self._width, self._penalty = model, width, penalty

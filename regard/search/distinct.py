@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.search.beam import beam
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
 from regard.search.stepwise import sample
 
 BEAM_FACTOR = 2  # the beam size of the second search for further texts, as a multiple of the first one's
@@ -40,7 +40,7 @@ def n_best(
     limit: LengthLimit,
     wording: Wording,
     best: int,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
     width: int = 5,
     penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
@@ -73,7 +73,7 @@ def samples(
     limit: LengthLimit,
     wording: Wording,
     best: int,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
@@ -97,8 +97,8 @@ def samples(
 
 
 def _select(
-    source: Tensor, lengths: Tensor, prefixes: Sequence[Sequence[int]] | None, rows: list[int]
-) -> tuple[tuple[Tensor, Tensor], list[Sequence[int]] | None]:
+    source: Tensor, lengths: Tensor, prefixes: Prefixes, rows: list[int]
+) -> tuple[tuple[Tensor, Tensor], Prefixes]:
     """Return ((sources, lengths), prefixes) of some rows."""
     indices = torch.tensor(rows)
     own = None if prefixes is None else [prefixes[row] for row in rows]

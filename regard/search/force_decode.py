@@ -23,16 +23,11 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 class ForcedDecoding:
     """One target of T tokens, the end token included if it was given."""
 
-    weights: Floats
-    """[layers, heads, T, S]"""
-    log_probabilities: Floats
-    """[T] of the target tokens"""
-    top_tokens: np.ndarray[Any, np.dtype[np.int64]]
-    """[T, k]: the most probable tokens at each step, descending"""
-    top_probabilities: Floats
-    """[T, k]"""
-    self_attention: dict[SelfAttention, Floats] = field(default_factory=dict)
-    """of source and target, [layers, heads, queries, keys]"""
+    weights: Floats  # [layers, heads, T, S]
+    log_probabilities: Floats  # [T] of the target tokens
+    top_tokens: np.ndarray[Any, np.dtype[np.int64]]  # [T, k]: the most probable tokens at each step, descending
+    top_probabilities: Floats  # [T, k]
+    self_attention: dict[SelfAttention, Floats] = field(default_factory=dict)  # [layers, heads, queries, keys]
 
 
 @torch.no_grad()

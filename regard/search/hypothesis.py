@@ -11,6 +11,8 @@ from torch import Tensor
 
 from regard.text.vocabulary import END
 
+Prefixes = Sequence[Sequence[int]] | None  # of each sentence, the tokens with which its output must begin
+
 
 class DecoderModel(Protocol):
     """A model as search sees it."""
@@ -66,7 +68,7 @@ class LengthLimit:
         """Return the maximum length for a source of so many tokens."""
         return max(1, self.shortest, min(self.longest, int(self.ratio * source + self.margin)))
 
-    def max_lengths(self, sources: list[int], prefixes: Sequence[Sequence[int]] | None) -> np.ndarray:
+    def max_lengths(self, sources: list[int], prefixes: Prefixes) -> np.ndarray:
         """Return the maximum lengths for sources of these lengths, each with room for its prefix and one more token."""
         needed = [0] * len(sources) if prefixes is None else [len(prefix) + 1 for prefix in prefixes]
         return np.maximum([self.max_length(length) for length in sources], needed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.search import graph_replay
 from regard.search.beam import beam
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
 from regard.search.log_probs import log_probs, sentence_chunks
 from regard.search.log_probs import top_k as largest
 from regard.text.vocabulary import END, START
@@ -19,16 +19,11 @@ Choose = Callable[[Tensor], Tensor]  # log-probabilities [n, V] → tokens [n]
 
 
 def greedy(
-    model: DecoderModel,
-    source: Tensor,
-    lengths: Tensor,
-    limit: LengthLimit,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    model: DecoderModel, source: Tensor, lengths: Tensor, limit: LengthLimit, prefixes: Prefixes = None
 ) -> list[Hypothesis]:
     """Take the most probable token at every step. source [B, S] of `lengths` [B]."""
     if source.is_cuda or graph_replay.can_replay(source.device):  # as a beam of one, whose steps can be replayed
-        hypotheses = beam(model, source, lengths, limit, width=1, prefixes=prefixes)
-        return [one for (one,) in hypotheses]
+        return [one for (one,) in beam(model, source, lengths, limit, width=1, prefixes=prefixes)]
     return _decode(model, source, lengths, limit, _most_probable, prefixes)
 
 
@@ -46,7 +41,7 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     generator: torch.Generator | None = None,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
 ) -> list[Hypothesis]:
     """Draw a token from softmax(logits / temperature) at every step.
 
@@ -80,12 +75,7 @@ def nucleus(probabilities: Tensor, p: float) -> Tensor:
 
 @torch.no_grad()
 def _decode(
-    model: DecoderModel,
-    source: Tensor,
-    lengths: Tensor,
-    limit: LengthLimit,
-    choose: Choose,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    model: DecoderModel, source: Tensor, lengths: Tensor, limit: LengthLimit, choose: Choose, prefixes: Prefixes
 ) -> list[Hypothesis]:
     """Decode one hypothesis per sentence; finished sentences leave the batch."""
     source_lengths = lengths.tolist()
@@ -120,7 +110,7 @@ def _hypothesis(tokens: list[int], log_probabilities: list[float], weights: list
 
 
 def _next_tokens(
-    log_probabilities: Tensor, choose: Choose, prefixes: Sequence[Sequence[int]] | None, rows: np.ndarray, time: int
+    log_probabilities: Tensor, choose: Choose, prefixes: Prefixes, rows: np.ndarray, time: int
 ) -> tuple[Tensor, Tensor]:
     """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V] of the sentences `rows`."""
     chosen = choose(log_probabilities)

@@ -53,10 +53,8 @@ class Corpus:
 
     pairs: list[Pair]
     lines: int
-    skipped: dict[str, list[int]]
-    """reason → the lines skipped for it"""
-    name: str = ""
-    """the names of the files, without folders"""
+    skipped: dict[str, list[int]]  # reason → the lines skipped for it
+    name: str = ""  # the names of the files, without folders
 
     @cached_property
     def digest(self) -> str:
