@@ -50,12 +50,6 @@ def _read_moment(line: bytes) -> Moment | None:
     if entry.object().get("kind") != "validation" or not entry.object().get("probes"):
         return None
     traces = [Trace.from_dict(trace.value) for trace in entry["probes"].items()]
-    loss = entry["loss"]
-    score = entry.get("chrf") or entry["score"]
-    return Moment(
-        entry["update"].integer(),
-        entry["epoch"].number(),
-        float("nan") if loss.value is None else loss.number(),
-        score.number(),
-        traces,
-    )
+    loss = float("nan") if entry["loss"].value is None else entry["loss"].number()
+    score = (entry.get("chrf") or entry["score"]).number()
+    return Moment(entry["update"].integer(), entry["epoch"].number(), loss, score, traces)

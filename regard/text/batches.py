@@ -44,7 +44,7 @@ class Batch:
         source, target, expected = map(padded, sides)
         real = (expected != PAD).flatten().nonzero()[:, 0]
         source, target, expected, real = (_to_device(part, device) for part in (source, target, expected, real))
-        return cls(source, _lengths(sides[0]), target, expected, len(real), real)
+        return cls(source, torch.tensor(list(map(len, sides[0]))), target, expected, len(real), real)
 
     @classmethod
     def in_few_shapes(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:
@@ -59,7 +59,7 @@ class Batch:
             side += [row] * filler
         source, target, expected = (padded(side, rounded(max(map(len, side)))) for side in sides)
         tokens = int((expected != PAD).sum())
-        parts = (source, _lengths(sides[0]), target, expected)
+        parts = (source, torch.tensor(list(map(len, sides[0]))), target, expected)
         source, lengths, target, expected = (_to_device(part, device) for part in parts)
         return cls(source, lengths, target, expected, tokens, None)
 
@@ -76,10 +76,6 @@ def _sides(examples: Sequence[Example]) -> tuple[list[list[int]], list[list[int]
         [[START, *example.target] for example in examples],
         [[*example.target, END] for example in examples],
     )
-
-
-def _lengths(rows: Sequence[Sequence[int]]) -> Tensor:
-    return torch.tensor([len(row) for row in rows])
 
 
 def _to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
