@@ -122,12 +122,9 @@ class Trace:
     source: Side
     target: Side
     attentions: Sequence[AttentionWeights]
-    steps: Sequence[Step] = ()
-    """one for each piece of the target"""
-    candidates: Sequence[Candidate] = ()
-    """the best first, which is the one that is traced"""
-    model: dict[str, Any] = field(default_factory=dict)
-    """from the model card: what identifies the model"""
+    steps: Sequence[Step] = ()  # one for each piece of the target
+    candidates: Sequence[Candidate] = ()  # the best first, which is the one that is traced
+    model: dict[str, Any] = field(default_factory=dict)  # from the model card: what identifies the model
     evidence: Sequence[Evidence] = ()
     altered: Sequence[AlteredOutput] = ()
 

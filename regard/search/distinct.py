@@ -26,11 +26,8 @@ MAX_DRAWS = 4  # samples drawn at most per text that is asked for
 class Wording:
     """How to tell whether token sequences, without start and end, have the same text."""
 
-    text: Callable[[Sequence[int]], str]
-    """returns the text of a complete sequence"""
-    surface: Callable[[Sequence[int]], Hashable]
-    """returns equal values for prefixes that have the same text and will have, whatever follows: for all segmentations
-    of it"""
+    text: Callable[[Sequence[int]], str]  # returns the text of a complete sequence
+    surface: Callable[[Sequence[int]], Hashable]  # is equal for prefixes with the same text, whatever follows them
 
 
 def n_best(

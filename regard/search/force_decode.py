@@ -34,8 +34,7 @@ class ForcedDecoding:
 def force_decode(
     model: DecoderModel, source: Tensor, lengths: Tensor, targets: Sequence[Sequence[int]], k: int = 5
 ) -> list[ForcedDecoding]:
-    """Decode targets, which have no start token, for source [B, S] of `lengths` [B], with the k most probable tokens of
-    each step."""
+    """Decode targets, without start token, for source [B, S] of `lengths` [B]; k: tokens listed per step."""
     steps = max(map(len, targets), default=0)
     tokens = padded([[START, *target] for target in targets], steps + 1).to(source.device)
     state = model.start(source, lengths)

@@ -37,12 +37,9 @@ class ReplayedSteps:
         outputs = []
         with device_guard(self._device):
             for _ in range(steps):
-                outputs.append([x.clone() for x in self._replay()])  # the next step overwrites them
+                if self._graph is not None:
+                    self._graph.replay()
+                current = self._step() if self._graph is None else self._outputs
+                outputs.append([x.clone() for x in current])  # the next step overwrites them
         stacked = [torch.stack(each).cpu().numpy() for each in zip(*outputs, strict=True)]
         return list(zip(*stacked, strict=True))
-
-    def _replay(self) -> tuple[Tensor, ...]:
-        if self._graph is None:
-            return self._step()
-        self._graph.replay()
-        return self._outputs

@@ -37,16 +37,11 @@ class DecoderModel(Protocol):
 class Hypothesis:
     """One translation."""
 
-    tokens: list[int]
-    """without start and end"""
-    log_probability: float
-    """Σ log p of all tokens, the end token too if it was reached"""
-    score: float
-    """what hypotheses are ranked by: higher is better"""
-    finished: bool
-    """whether the end token was reached before the maximum length"""
-    weights: np.ndarray[Any, np.dtype[np.float32]]
-    """[layers, heads, steps, S]: the attention of each step; the last one is the end token's, if it was reached"""
+    tokens: list[int]  # without start and end
+    log_probability: float  # Σ log p of all tokens, the end token too if it was reached
+    score: float  # what hypotheses are ranked by: higher is better
+    finished: bool  # whether the end token was reached before the maximum length
+    weights: np.ndarray[Any, np.dtype[np.float32]]  # [layers, heads, steps, S]; the last step is END's if finished
 
     @property
     def output_tokens(self) -> list[int]:

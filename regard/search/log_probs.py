@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.text.vocabulary import END
 
 CPU_SENTENCES = 16  # at a time on the CPU, where their log-probabilities [16, …, V] stay in the cache
-BLOCK = 64  # scores per block
+BLOCK = 64  # scores per block of `top_k`
 
 
 def sentence_chunks(logits: Tensor) -> Iterator[tuple[slice, Tensor]]:

@@ -17,20 +17,13 @@ from regard.text.vocabulary import END, PAD, START
 class Batch:
     """A batch of B sentence pairs. S and T are the longest source and target; T includes the start or end token."""
 
-    source: Tensor
-    """[B, S]: source token ids, padded with PAD after the end"""
-    lengths: Tensor
-    """[B]: source lengths; on the CPU if the encoder reads them, on the device if the batch is for a CUDA graph"""
-    target: Tensor
-    """[B, T]: the decoder's input, beginning with START"""
-    expected: Tensor
-    """[B, T]: the tokens that the decoder should predict, ending with END"""
-    tokens: int
-    """the number of real target tokens: END counts, START and PAD do not"""
-    token_indices: Tensor | None
-    """the indices of real tokens in the flattened [B · T]; None: padding is not removed, and the loss must ignore it"""
-    alignment: Tensor | None = None
-    """bool [B, T, S]: the source positions that attention should weight, if attention is supervised"""
+    source: Tensor  # [B, S]: source token ids, padded with PAD after the end
+    lengths: Tensor  # [B]: source lengths; on the CPU for the encoder, on the device if the batch is for a CUDA graph
+    target: Tensor  # [B, T]: the decoder's input, beginning with START
+    expected: Tensor  # [B, T]: the tokens that the decoder should predict, ending with END
+    tokens: int  # the number of real target tokens: END counts, START and PAD do not
+    token_indices: Tensor | None  # of real tokens in [B · T]; None: padding stays, the loss must ignore it
+    alignment: Tensor | None = None  # bool [B, T, S]: the source positions to attend to, if attention is supervised
 
     def without_padding(self, values: Tensor) -> Tensor:
         """Return the values [B, T, ...] of the real target tokens only, [N, ...]."""

@@ -48,10 +48,7 @@ def within_characters(corpus: Corpus, limit: int) -> Corpus:
 
 @dataclass(frozen=True)
 class TokenLimit:
-    """The training and dev pairs that are not too long, by their number of tokens.
-
-    The limit of the dev part is raised to the one that its own lengths give.
-    """
+    """The training and dev pairs within a limit of tokens; for dev it is at least what its own lengths give."""
 
     limit: int  # the limit of the training part
     train: list[int]  # the indices of the training pairs within the limit
