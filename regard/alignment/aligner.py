@@ -20,15 +20,11 @@ from regard.text.normal import match_key
 from regard.text.pairs import Corpus
 
 Soft = Literal["soft"]
-BATCH_SIZE = 256
-"""the number of pairs that are decoded together; the attention heads are chosen on the first batch"""
-MAX_CHARACTERS = 2_000
-"""a pair with a longer side gets no links: memory and time grow with the product of both lengths"""
-MAX_STATISTICS_PAIRS = 20000
-"""the number of pairs from which statistics are taken"""
+BATCH_SIZE = 256  # the number of pairs that are decoded together; the attention heads are chosen on the first batch
+MAX_CHARACTERS = 2_000  # a pair with a longer side gets no links: memory and time grow with the product of both lengths
+MAX_STATISTICS_PAIRS = 20000  # the number of pairs from which statistics are taken
 Notify = Callable[[str], None]
-Sides = tuple[str, str]
-"""source and target, not tidied"""
+Sides = tuple[str, str]  # source and target, not tidied
 
 
 class ForcedDecoder(Protocol):

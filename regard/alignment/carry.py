@@ -44,11 +44,8 @@ def carry(source: str, target: str, links: Iterable[Link], kinds: Collection[Kin
         kind = _kind(token, number == 0, kinds)
         if kind is None:
             continue
-        linked = [
-            index
-            for index, sources in sorted(sources_of.items())
-            if number in sources and output[index] == target_tokens[index]
-        ]
+        linked = [index for index, sources in sorted(sources_of.items()) if number in sources]
+        linked = [index for index in linked if output[index] == target_tokens[index]]
         index = _replaced(token, kind, linked, target_tokens, sources_of)
         if index is not None:
             before, core, after = _parts(target_tokens[index], kind)
@@ -122,13 +119,9 @@ def _parts(token: str, kind: Kind) -> tuple[str, str, str]:
 
 def _same(token: str, other: str, kind: Kind) -> bool:
     """Return whether the cores are equal or, for numbers, have the same digits."""
-    one, two = _core(token, kind), _core(other, kind)
-    return one == two or (kind == "numbers" and _digits(one) == _digits(two))
-
-
-def _digits(text: str) -> list[int]:
-    """Return the values of the digits, in any script."""
-    return [unicodedata.digit(character) for character in text if character.isdigit()]
+    cores = [_core(each, kind) for each in (token, other)]
+    one, two = ([unicodedata.digit(each) for each in core if each.isdigit()] for core in cores)  # in any script
+    return cores[0] == cores[1] or (kind == "numbers" and one == two)
 
 
 _TESTS: dict[Kind, Callable[[str], bool]] = {

@@ -26,25 +26,21 @@ class ErrorRate:
     """The alignment error rate of a set of links, with its parts."""
 
     aer: float
-    interval: tuple[float, float]
-    """the 95 % interval of the AER"""
+    interval: tuple[float, float]  # the 95 % interval of the AER
     precision: float
     recall: float
     sentences: int
-    links: int
-    """the number of links that were scored"""
+    links: int  # the number of links that were scored
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def __str__(self) -> str:
         low, high = self.interval
-        return "\n".join(
-            (
-                f"AER        {self.aer:.4f}   95 % of resampled corpora: {low:.4f} … {high:.4f}",
-                f"precision  {self.precision:.4f}   of {self.links:,} links in {self.sentences:,} sentences",
-                f"recall     {self.recall:.4f}",
-            )
+        return (
+            f"AER        {self.aer:.4f}   95 % of resampled corpora: {low:.4f} … {high:.4f}\n"
+            f"precision  {self.precision:.4f}   of {self.links:,} links in {self.sentences:,} sentences\n"
+            f"recall     {self.recall:.4f}"
         )
 
 

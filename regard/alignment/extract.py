@@ -32,18 +32,14 @@ def token_weights(trace: Trace, source_line: str, target_line: str, selection: H
 
 def _members(side: Side, line: str, name: str) -> Matrix:
     """Return a matrix [pieces, tokens] with 1 where a piece belongs to a token."""
-    starts, text = [], ""
-    for token in tokens(line):
-        plain = tidy(token)
-        text += " " * bool(text and plain) + plain
-        starts.append(len(text) - len(plain))
-    if text != side.text:
+    plain = list(map(tidy, tokens(line)))
+    nonempty = [number for number, token in enumerate(plain) if token]
+    if " ".join(filter(None, plain)) != side.text:
         raise ValueError(f"{name}: expected a trace of {line!r}, got one of {side.text!r}")
-    table = np.zeros((len(side.pieces), len(starts)), np.float32)
-    nonempty = [number for number, token in enumerate(tokens(line)) if tidy(token)]
-    nonempty_starts = [starts[number] for number in nonempty]
+    starts = np.cumsum([0, *(len(plain[number]) + 1 for number in nonempty)])[:-1]
+    table = np.zeros((len(side.pieces), len(plain)), np.float32)
     for row, piece in enumerate(side.pieces[:-1] if side.ended else side.pieces):
-        table[row, nonempty[int(np.searchsorted(nonempty_starts, piece.start, side="right")) - 1]] = 1
+        table[row, nonempty[int(np.searchsorted(starts, piece.start, side="right")) - 1]] = 1
     return table
 
 

@@ -19,12 +19,9 @@ from regard.look.trace import Matrix, Trace
 class HeadSelection:
     """Which attention weights of a trace are read."""
 
-    layer: int | None = None
-    """None: the mean over all layers"""
-    head: int | None = None
-    """None: the mean over all heads"""
-    next_step: bool = False
-    """read the weights one step later, when the piece is the decoder's input instead of its output"""
+    layer: int | None = None  # None: the mean over all layers
+    head: int | None = None  # None: the mean over all heads
+    next_step: bool = False  # read the weights one step later, when the piece is the decoder's input, not its output
 
     def weights(self, trace: Trace) -> Matrix:
         """Return the weights of the trace, [target pieces, source pieces]."""

@@ -35,18 +35,13 @@ from regard.alignment.lexicon import (
 )
 from regard.alignment.links import Links
 
-MAX_JUMP = 7
-"""longer jumps, backward or forward, count as one kind each"""
-MIN_JUMP_SCORE = 1e-5
-"""the lower bound of the normalized score of a kind of jump"""
+MAX_JUMP = 7  # longer jumps, backward or forward, count as one kind each
+MIN_JUMP_SCORE = 1e-5  # the lower bound of the normalized score of a kind of jump
 DEFAULT_THRESHOLD = 0.5
 """the mean of both directions' posteriors that makes a link: both find it likely, or one is certain"""
-SPELLING_COUNT = 0.3
-"""the prior's count for words that are spelt the same"""
-PREFIX_COUNT = 3.0
-"""the prior's count for each word, distributed as its prefix is translated"""
-ITERATIONS = 5, 3, 4
-"""the iterations of Model 1 and of this model on word prefixes, then of this model on whole words"""
+SPELLING_COUNT = 0.3  # the prior's count for words that are spelt the same
+PREFIX_COUNT = 3.0  # the prior's count for each word, distributed as its prefix is translated
+ITERATIONS = 5, 3, 4  # the iterations of Model 1 and of this model on word prefixes, then of this model on whole words
 
 
 @dataclass(frozen=True)
@@ -54,22 +49,17 @@ class Model:
     """The parameters of both directions."""
 
     lexicon: Lexicon
-    forward: Floats
-    """[jumps]: s, for source positions; not normalized"""
-    backward: Floats
-    """[jumps]: s, for target positions"""
+    forward: Floats  # [jumps]: s, for source positions; not normalized
+    backward: Floats  # [jumps]: s, for target positions
 
 
 @dataclass(frozen=True)
 class Posteriors:
     """The posteriors of B sentences in one direction: N positions generate T words."""
 
-    positions: Floats
-    """[T, B, N]: the probability that the position generated the word; the rest, up to 1, is that of null"""
-    jumps: Floats
-    """[N + 1, N + 1]: expected counts of jumps from each position, the begin first, to each, the end last"""
-    likelihood: float
-    """the log-likelihood of all B sentences"""
+    positions: Floats  # [T, B, N]: the probability that the position generated the word; the rest is that of null
+    jumps: Floats  # [N + 1, N + 1]: expected counts of jumps from each position, the begin first, to each, the end last
+    likelihood: float  # the log-likelihood of all B sentences
 
 
 def statistical_links(
@@ -100,14 +90,14 @@ def train(corpus: TokenizedCorpus) -> Model:
     model_one_iterations, prefix_iterations, word_iterations = ITERATIONS
     prefixes = prefix_corpus(corpus)
     spelling = SPELLING_COUNT * spelling_similarity(prefixes.corpus)
-    prior = Prior(spelling, spelling)
+    prior: Prior = (spelling, spelling)
     jumps = np.exp(-0.5 * np.abs(np.arange(-MAX_JUMP - 1, MAX_JUMP + 2) - 1.0))
     model = Model(model_one(prefixes.corpus, model_one_iterations, prior), jumps, jumps)
     for _ in range(prefix_iterations):
         model, _ = em_step(prefixes.corpus, model, prior)
     model = replace(model, lexicon=lexicon_from_prefixes(corpus, prefixes, model.lexicon))
     spelling = SPELLING_COUNT * spelling_similarity(corpus)
-    prior = Prior(PREFIX_COUNT * model.lexicon.forward + spelling, PREFIX_COUNT * model.lexicon.backward + spelling)
+    prior = (PREFIX_COUNT * model.lexicon.forward + spelling, PREFIX_COUNT * model.lexicon.backward + spelling)
     for _ in range(word_iterations):
         model, _ = em_step(corpus, model, prior)
     return model
@@ -118,20 +108,16 @@ def em_step(
 ) -> tuple[Model, float]:
     """Run one iteration of expectation maximization; return the new model and the log-likelihood before it."""
     counts = LinkCounts.of(corpus, agreement)
-    jump_counts = [Jumps.initial(model.forward), Jumps.initial(model.backward)]
+    forward_jumps, backward_jumps = Jumps(model.forward), Jumps(model.backward)
     for group in corpus.groups:
         forward, backward = posteriors(corpus, group, model)
         counts.add(group, forward.positions.transpose(1, 2, 0), backward.positions.transpose(1, 0, 2))
         counts.likelihood += forward.likelihood + backward.likelihood
-        for total, posterior, scores in zip(
-            jump_counts, (forward, backward), (model.forward, model.backward), strict=True
-        ):
-            total.add(posterior.jumps, scores)
-    lexicon = m_step(corpus, counts, prior)
-    return Model(lexicon, jump_counts[0].scores(), jump_counts[1].scores()), counts.likelihood
+        forward_jumps.add(forward.jumps)
+        backward_jumps.add(backward.jumps)
+    return Model(m_step(corpus, counts, prior), forward_jumps.scores(), backward_jumps.scores()), counts.likelihood
 
 
-@dataclass
 class Jumps:
     """The M step of s. With n(i', i) expected jumps, n(i') of them from i', and z(i') = Σ_i s(i − i') of the old s,
 
@@ -140,26 +126,20 @@ class Jumps:
     which never decreases the likelihood and needs no inner iterations (Hunter 2004).
     """
 
-    numerator: Floats
-    """[jumps]"""
-    denominator: Floats
-    """[jumps]"""
+    def __init__(self, old: Floats) -> None:
+        # Tiny counts [jumps], so that jumps for which no sentence is long enough keep their previous scores.
+        self._old, self._numerator, self._denominator = old, 1e-3 * old, np.full(len(old), 1e-3)
 
-    @classmethod
-    def initial(cls, scores: Floats) -> Jumps:
-        """Return tiny counts, so that jumps for which no sentence is long enough keep their previous scores."""
-        return cls(1e-3 * scores, np.full(len(scores), 1e-3))
-
-    def add(self, jumps: Floats, scores: Floats) -> None:
-        """Add the expected counts of jumps [N + 1, N + 1] of a group; `scores` are the old s."""
-        kinds = _jump_kinds(len(jumps) - 1)
-        ratio = jumps.sum(1, keepdims=True) / scores[kinds].sum(1, keepdims=True)
-        self.numerator += np.bincount(kinds.ravel(), jumps.ravel(), len(scores))
-        self.denominator += np.bincount(kinds.ravel(), np.broadcast_to(ratio, kinds.shape).ravel(), len(scores))
+    def add(self, jumps: Floats) -> None:
+        """Add the expected counts of jumps [N + 1, N + 1] of a group."""
+        kinds, size = _jump_kinds(len(jumps) - 1), len(self._old)
+        ratio = jumps.sum(1, keepdims=True) / self._old[kinds].sum(1, keepdims=True)
+        self._numerator += np.bincount(kinds.ravel(), jumps.ravel(), size)
+        self._denominator += np.bincount(kinds.ravel(), np.broadcast_to(ratio, kinds.shape).ravel(), size)
 
     def scores(self) -> Floats:
         """Return the new s."""
-        scores = self.numerator / self.denominator
+        scores = self._numerator / self._denominator
         return np.asarray(np.maximum(scores / scores.sum(), MIN_JUMP_SCORE))
 
 
@@ -178,19 +158,12 @@ def transitions(scores: Floats, positions: int) -> Floats:
 def posteriors(corpus: TokenizedCorpus, group: Group, model: Model) -> tuple[Posteriors, Posteriors]:
     """Run the E step of a group: source positions that generate target words, and target positions, source words."""
     _, source_length, target_length = group.shape
-    cells = corpus.cells[group.cells].reshape(group.shape)
-    lexicon = model.lexicon
+    cells, lexicon = corpus.cells[group.cells].reshape(group.shape), model.lexicon
+    forward = np.ascontiguousarray(lexicon.forward[cells].transpose(2, 0, 1))
+    backward = np.ascontiguousarray(lexicon.backward[cells].transpose(1, 0, 2))
     return (
-        forward_backward(
-            np.ascontiguousarray(lexicon.forward[cells].transpose(2, 0, 1)),
-            lexicon.target_null[group.target].T,
-            transitions(model.forward, source_length),
-        ),
-        forward_backward(
-            np.ascontiguousarray(lexicon.backward[cells].transpose(1, 0, 2)),
-            lexicon.source_null[group.source].T,
-            transitions(model.backward, target_length),
-        ),
+        forward_backward(forward, lexicon.target_null[group.target].T, transitions(model.forward, source_length)),
+        forward_backward(backward, lexicon.source_null[group.source].T, transitions(model.backward, target_length)),
     )
 
 

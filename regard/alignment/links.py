@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from regard.text.pairs import read_lines
 
-Link = tuple[int, int]
-"""(source token, target token)"""
+Link = tuple[int, int]  # (source token, target token)
 Links = frozenset[Link]
 
 Parsed = TypeVar("Parsed")
@@ -26,8 +25,7 @@ class Gold:
     """The gold links of a pair, given by people."""
 
     sure: Links
-    possible: Links
-    """including the sure ones"""
+    possible: Links  # including the sure ones
 
 
 def parse_links(text: str) -> Links:
@@ -49,7 +47,7 @@ def write_links(links: Iterable[Link]) -> str:
 
 def read_links(path: str | Path) -> list[Links]:
     """Read the links of a file, one pair per line; an empty line is a pair without links."""
-    return [_parse_line(parse_links, line, path, number) for number, line in enumerate(read_lines(path), 1)]
+    return _read(path, parse_links)
 
 
 def read_gold(path: str | Path, sizes: Sequence[tuple[int, int]] | None = None) -> list[Gold]:
@@ -58,7 +56,7 @@ def read_gold(path: str | Path, sizes: Sequence[tuple[int, int]] | None = None) 
     The links must lie within `sizes`, the numbers of source and target tokens of each pair. All lines are checked
     before an error is raised, so that the message can say that a file counts from 1.
     """
-    gold = [_parse_line(parse_gold, line, path, number) for number, line in enumerate(read_lines(path), 1)]
+    gold = _read(path, parse_gold)
     if sizes is None:
         return gold
     if len(gold) != len(sizes):
@@ -72,14 +70,11 @@ def read_gold(path: str | Path, sizes: Sequence[tuple[int, int]] | None = None) 
     if not outside:
         return gold
     number, link = outside[0]
-    counts = " and ".join(
-        f"{count} {side}" for count, side in zip(sizes[number - 1], ("source", "target"), strict=True)
-    )
+    counts = "{} source and {} target".format(*sizes[number - 1])
     message = f"{path}, line {number}: link {link[0]}-{link[1]} lies outside of the pair, which has {counts} tokens"
     by_one = all(index <= size for line, far in outside for index, size in zip(far, sizes[line - 1], strict=True))
-    if by_one and without_zero(gold):
-        raise ValueError(f"{message}; no link of the file has a 0, so it counts from 1: expected links counted from 0")
-    raise ValueError(f"{message}; expected links counted from 0")
+    why = " no link of the file has a 0, so it counts from 1:" if by_one and without_zero(gold) else ""
+    raise ValueError(f"{message};{why} expected links counted from 0")
 
 
 def without_zero(gold: Sequence[Gold]) -> bool:
@@ -100,9 +95,12 @@ def _parsed(text: str, kinds: str) -> list[tuple[int, str, int]]:
     return links
 
 
-def _parse_line(parse: Callable[[str], Parsed], line: str, path: str | Path, number: int) -> Parsed:
-    """Parse a line; errors name the file and the line."""
-    try:
-        return parse(line)
-    except ValueError as error:
-        raise ValueError(f"{path}, line {number}: {error}") from None
+def _read(path: str | Path, parse: Callable[[str], Parsed]) -> list[Parsed]:
+    """Parse each line of a file; errors name the file and the line."""
+    parsed = []
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            parsed.append(parse(line))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+    return parsed

@@ -26,8 +26,6 @@ def split_punctuation(line: str) -> str:
     text = tidy(line)
     parts = []
     for index, character in enumerate(text):
-        separate = is_punctuation(character) and not (
-            text[index - 1 : index].isdigit() and text[index + 1 :][:1].isdigit()
-        )
-        parts.append(f" {character} " if separate else character)
+        between_digits = text[index - 1 : index].isdigit() and text[index + 1 : index + 2].isdigit()
+        parts.append(f" {character} " if is_punctuation(character) and not between_digits else character)
     return tidy("".join(parts))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 
 from regard.evidence.agreement import evidence
 from regard.evidence.differentiating import differentiating
 from regard.evidence.subject import ExaminedClassifier
-from regard.look.trace import Evidence, Trace
+from regard.look.trace import Evidence, Trace, by_groups
 from regard.models.documents.counts import Counts
 from regard.models.documents.words import WordEmbedding
 from regard.text.documents import DocumentBatch
@@ -38,7 +37,5 @@ def _gradient(classifier: ExaminedClassifier, trace: Trace) -> Evidence:
         log_probs = torch.log_softmax(model(batch).logits.float(), -1)
         gradients = torch.autograd.grad(log_probs[0, classifier.labels.index(trace.target.text)], embedded)
     products = torch.stack([(x * dx).sum(-1) for x, dx in zip(embedded, gradients, strict=True)]).sum(0)
-    by_piece = products.abs().detach().float().cpu().numpy()[0, : len(trace.source.pieces)]
-    values = np.zeros((1, len(trace.source.words)), np.float32)
-    np.add.at(values[0], np.array(trace.source.groups, np.int64), by_piece)
-    return evidence("gradient", values, trace)
+    by_piece = products.abs().detach().float().cpu().numpy()[:, : len(trace.source.pieces)]
+    return evidence("gradient", by_groups(by_piece, [0], trace.source.groups), trace)

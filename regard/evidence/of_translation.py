@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from regard.evidence.agreement import evidence
-from regard.evidence.altered import altered
 from regard.evidence.differentiating import differentiating
 from regard.evidence.subject import ExaminedTranslator
-from regard.look.trace import Evidence, Trace
+from regard.look.trace import AlteredOutput, Evidence, Trace, by_groups
 from regard.search.force_decode import force_decode
+from regard.search.hypothesis import DecoderModel
+from regard.search.stepwise import greedy
 from regard.text.normal import tidy
 from regard.text.vocabulary import START
+
+Change = Callable[[Tensor], Tensor]  # from weights [..., S] to other weights
 
 
 def examined(translator: ExaminedTranslator, trace: Trace) -> Trace:
     """Return the trace with all the evidence about its weights; the model runs some dozens of times."""
     tokens = translator.target_tokens(trace)
-    measures = [compute(translator, trace, tokens) for compute in (leave_one_out, gradient)]
+    measures = [leave_one_out(translator, trace, tokens), gradient(translator, trace, tokens)]
     return replace(trace, evidence=measures, altered=altered(translator, trace, tokens))
 
 
@@ -58,6 +63,51 @@ def gradient(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]
         own = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
         (gradients,) = torch.autograd.grad((log_probs * own).sum(), embedded[0])
     by_piece = (gradients * embedded[0]).sum(-1).abs().detach().float().cpu().numpy()  # [target words, source pieces]
-    values = np.zeros((count, len(source.words)), np.float32)
-    np.add.at(values.T, np.array(source.groups), by_piece.T)
-    return evidence("gradient", values, trace)
+    return evidence("gradient", by_groups(by_piece, range(count), source.groups), trace)
+
+
+def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> list[AlteredOutput]:
+    """Return greedy translations, and log p of the trace's `tokens`, with the model's own weights and with others.
+
+    If replacing the weights changes nothing, they explain nothing.
+    """
+    models: dict[str, DecoderModel] = {
+        "as it is": translator.model,
+        "uniform attention": _WithChangedAttention(translator.model, _uniform),
+        "shuffled attention": _WithChangedAttention(translator.model, _shuffled),
+    }
+    batch, lengths = translator.batch([translator.source_tokens(trace.source.text)])
+    results = []
+    for name, model in models.items():
+        with translator.autocast():
+            (hypothesis,) = greedy(model, batch, lengths, translator.limit)
+            (decoding,) = force_decode(model, batch, lengths, [tokens])
+        text = translator.vocabularies.target.decode(hypothesis.tokens)
+        results.append(AlteredOutput(name, text, float(decoding.log_probabilities.sum())))
+    return results
+
+
+class _WithChangedAttention:
+    """A model whose cross-attention weights are changed."""
+
+    def __init__(self, model: DecoderModel, change: Change) -> None:
+        self._model, self._change = model, change
+
+    def start(self, source: Tensor, lengths: Tensor) -> Any:
+        return self._model.start(source, lengths).changed(self._change)
+
+    def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
+        return self._model.step(state, tokens)
+
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        return self._model.attentions(source, lengths, target)
+
+
+def _uniform(weights: Tensor) -> Tensor:
+    return torch.full_like(weights, 1 / weights.shape[-1])
+
+
+def _shuffled(weights: Tensor) -> Tensor:
+    """Permute the weights, in the same order at every step and in every run."""
+    order = np.random.default_rng(weights.shape[-1]).permutation(weights.shape[-1])
+    return weights[..., torch.from_numpy(order).to(weights.device)]

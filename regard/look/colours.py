@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-LEVELS = 64
-"""shades above the one for a weight of 0"""
+LEVELS = 64  # shades above the one for a weight of 0
 LIGHT = ("#f4f4ec", "#b8dccb", "#70b7b7", "#398bae", "#285a9a", "#221f5c")
 DARK = ("#1f252e", "#254a78", "#2273a3", "#37a0ad", "#86ceb4", "#f1f6cf")
 LIGHT_AGAINST = (LIGHT[0], "#f6dfc6", "#efbd8a", "#df9150", "#bf6420", "#8d420d", "#552503")
@@ -25,8 +24,7 @@ class Paper(NamedTuple):
 
     ground: str
     text: str
-    faint: str
-    """text that matters less than the words"""
+    faint: str  # text that matters less than the words
     link: str
 
 

@@ -14,10 +14,8 @@ import numpy as np
 from regard.look.trace import Trace
 from regard.text.boundaries import is_punctuation
 
-MISSED = 0.2
-"""coverage below which a word was likely left out"""
-REPEATED = 2.5
-"""coverage above which a word was likely translated more than once"""
+MISSED = 0.2  # coverage below which a word was likely left out
+REPEATED = 2.5  # coverage above which a word was likely translated more than once
 MEASURES = ("missed", "repeated", "entropy", "punctuation", "end")
 
 
@@ -25,18 +23,12 @@ MEASURES = ("missed", "repeated", "entropy", "punctuation", "end")
 class Diagnosis:
     """The diagnosis of one trace; fractions are from 0 to 1."""
 
-    entropy: float
-    """bits, the mean over the target words: 0 if each attends to one word only"""
-    coverage: list[float]
-    """of each source word, the end token last"""
-    missed: list[str]
-    """source words with little attention"""
-    repeated: list[str]
-    """source words with attention from many target words"""
-    punctuation: float
-    """fraction of all weight on punctuation"""
-    end: float
-    """fraction of all weight on the end token"""
+    entropy: float  # bits, the mean over the target words: 0 if each attends to one word only
+    coverage: list[float]  # of each source word, the end token last
+    missed: list[str]  # source words with little attention
+    repeated: list[str]  # source words with attention from many target words
+    punctuation: float  # fraction of all weight on punctuation
+    end: float  # fraction of all weight on the end token
 
     def measure(self, name: str) -> float:
         """Return a measure by its name, as a number; larger means more suspicious."""
@@ -72,10 +64,8 @@ class Overall:
     """The summary of the diagnoses of many traces."""
 
     traces: int
-    entropy: float
-    """mean, bits"""
-    with_missed: int
-    """traces with a source word of little attention"""
+    entropy: float  # mean, bits
+    with_missed: int  # traces with a source word of little attention
     with_repeated: int
     punctuation: float
     end: float

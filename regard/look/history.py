@@ -15,15 +15,11 @@ from regard.look.trace import Trace
 class Moment:
     """One validation of a training run."""
 
-    update: int
-    """optimizer updates so far"""
+    update: int  # optimizer updates so far
     epoch: float
-    loss: float
-    """training loss since the previous moment"""
-    score: float
-    """on the dev set; higher is better"""
-    traces: Sequence[Trace]
-    """of the same sentences, in the same order, at every moment"""
+    loss: float  # training loss since the previous moment
+    score: float  # on the dev set; higher is better
+    traces: Sequence[Trace]  # of the same sentences, in the same order, at every moment
 
 
 def read_moments(log: Path) -> list[Moment]:
@@ -54,12 +50,6 @@ def _read_moment(line: bytes) -> Moment | None:
     if entry.object().get("kind") != "validation" or not entry.object().get("probes"):
         return None
     traces = [Trace.from_dict(trace.value) for trace in entry["probes"].items()]
-    loss = entry["loss"]
-    score = entry.get("chrf") or entry["score"]
-    return Moment(
-        entry["update"].integer(),
-        entry["epoch"].number(),
-        float("nan") if loss.value is None else loss.number(),
-        score.number(),
-        traces,
-    )
+    loss = float("nan") if entry["loss"].value is None else entry["loss"].number()
+    score = (entry.get("chrf") or entry["score"]).number()
+    return Moment(entry["update"].integer(), entry["epoch"].number(), loss, score, traces)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_SHOWN = 60
-"""characters of a value that an error shows"""
+MAX_SHOWN = 60  # characters of a value that an error shows
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,11 @@ class Field:
 
     def get(self, name: str) -> Field | None:
         """Return an optional field of an object, None if it is missing."""
-        if not isinstance(self.value, dict):
-            raise self.wrong("an object")
-        return Field(self.value[name], self._path_of(name)) if name in self.value else None
+        return Field(self.value[name], self._path_of(name)) if name in self.object() else None
 
     def each(self, name: str) -> Iterator[Field]:
         """Return the items of an optional list of an object."""
-        field = self.get(name)
-        return iter(()) if field is None else field.items()
+        return self[name].items() if self.get(name) else iter(())
 
     def items(self) -> Iterator[Field]:
         if not isinstance(self.value, list):
@@ -57,6 +53,10 @@ class Field:
         if not isinstance(self.value, str):
             raise self.wrong("text")
         return self.value
+
+    def numbers(self, *names: str) -> list[float]:
+        """Return required fields of an object that are numbers."""
+        return [self[name].number() for name in names]
 
     def number(self) -> float:
         if not isinstance(self.value, (int, float)) or isinstance(self.value, bool):

@@ -15,19 +15,14 @@ from regard.look.colours import level
 from regard.look.table import Table, strongest
 from regard.text.boundaries import Direction, graphemes
 
-LARGE_TABLE = 60
-"""rows or columns; beyond, only the strongest weights are drawn"""
-MAX_LINKS_PER_ROW = 3
-"""of a large table"""
-MAX_EXTENT = 1080.0
-"""the width and height up to which a picture grows before its contents shrink"""
+LARGE_TABLE = 60  # rows or columns; beyond, only the strongest weights are drawn
+MAX_LINKS_PER_ROW = 3  # of a large table
+MAX_EXTENT = 1080.0  # the width and height up to which a picture grows before its contents shrink
 MARGIN = 16.0
 TEXT_SIZE, SMALL_SIZE = 14.0, 12.0
-SLANT = 50
-"""degrees, of labels that do not fit horizontally"""
+SLANT = 50  # degrees, of labels that do not fit horizontally
 SINE, COSINE = math.sin(math.radians(SLANT)), math.cos(math.radians(SLANT))
-MAX_LABEL_EMS = 24
-"""a longer label is cut; its tooltip has all of it"""
+MAX_LABEL_EMS = 24  # a longer label is cut; its tooltip has all of it
 
 Edge = Literal["left", "middle", "right"]
 
@@ -39,8 +34,7 @@ class Cell(NamedTuple):
     y: float
     width: float
     height: float
-    level: int
-    """its shade, as `regard.look.colours.level` returns it"""
+    level: int  # its shade, as `regard.look.colours.level` returns it
     number: str = ""
     tooltip: str = ""
 
@@ -68,14 +62,16 @@ class Curve(NamedTuple):
     tooltip: str
 
 
+Item = Cell | TextLabel | Curve
+
+
 class Picture(NamedTuple):
     """A picture, ready to be drawn."""
 
     width: float
     height: float
-    items: Sequence[Cell | TextLabel | Curve]
-    description: str
-    """the description for screen readers"""
+    items: Sequence[Item]
+    description: str  # the description for screen readers
 
 
 def grid_picture(table: Table) -> Picture:
@@ -92,18 +88,12 @@ def grid_picture(table: Table) -> Picture:
     top = _top(table) + heads.depth
     right, bottom = left + width * columns, top + height * rows
     places = [(columns - 1 - column if mirrored else column) for column in range(columns)]
-    items: list[Cell | TextLabel | Curve] = [Cell(left, top, right - left, bottom - top, 0)]
+    items: list[Item] = [Cell(left, top, right - left, bottom - top, 0)]
     items += _cells(table, [left + place * width for place in places], top, width, height)
+    edge: Edge = "left" if mirrored else "right"
+    x = right + 8 if mirrored else left - 8
     items += [
-        TextLabel(
-            table.rows[row],
-            right + 8 if mirrored else left - 8,
-            top + (row + 0.5) * height,
-            label_size,
-            False,
-            table.row_direction,
-            "left" if mirrored else "right",
-        )
+        TextLabel(table.rows[row], x, top + (row + 0.5) * height, label_size, False, table.row_direction, edge)
         for row in range(0, rows, every)
     ]
     items += heads.text_labels([left + (place + 0.5) * width for place in places], top, True)
@@ -143,18 +133,18 @@ def links_picture(table: Table, floor: float = 0.05) -> Picture:
         raise ValueError(f"floor: expected a fraction from 0 to 1, got {floor}")
     upper, lower = _line(table.columns, table.column_direction), _line(table.rows, table.row_direction)
     span = max(upper.length, lower.length)
-    overhangs = {
-        direction: max((line.overhang for line in (upper, lower) if line.direction == direction), default=0)
-        for direction in DIRECTIONS
-    }
-    left = MARGIN + overhangs["rtl"]
+    overhang_left, overhang_right = (
+        max(line.overhang if line.direction == direction else 0 for line in (upper, lower))
+        for direction in ("rtl", "ltr")
+    )
+    left = MARGIN + overhang_left
     top = _top(table) + upper.depth
     foot = top + min(300.0, max(110.0, span * 0.25))
     above, below = ([left + place for place in line.spread(span)] for line in (upper, lower))
     large = max(table.weights.shape) > LARGE_TABLE
     chosen = strongest(table, MAX_LINKS_PER_ROW if large else max(1, len(table.columns)))
     widest = min(5.0, upper.pitch * 0.35, lower.pitch * 0.35)
-    items: list[Cell | TextLabel | Curve] = []
+    items: list[Item] = []
     for row, column, weight in sorted(chosen, key=lambda each: each[2]):  # the strongest lie on top
         fraction = min(1.0, weight / table.top)
         if fraction > 0 and fraction >= floor:
@@ -162,10 +152,7 @@ def links_picture(table: Table, floor: float = 0.05) -> Picture:
             tooltip = _tooltip(table, row, column, weight)
             items.append(Curve(*ends, 0.8 + widest * fraction, 0.1 + 0.9 * fraction, tooltip))
     items += [*upper.text_labels(above, top, True), *lower.text_labels(below, foot, False)]
-    return _framed(table, items, left + span + overhangs["ltr"] + MARGIN, foot + lower.depth + 8)
-
-
-DIRECTIONS: tuple[Direction, Direction] = ("ltr", "rtl")
+    return _framed(table, items, left + span + overhang_right + MARGIN, foot + lower.depth + 8)
 
 
 class _Line(NamedTuple):
@@ -295,7 +282,7 @@ def _top(table: Table) -> float:
     return MARGIN + (24 if table.title else 0)
 
 
-def _framed(table: Table, items: list[Cell | TextLabel | Curve], width: float, bottom: float) -> Picture:
+def _framed(table: Table, items: list[Item], width: float, bottom: float) -> Picture:
     """Return the picture of the items with the title above and the footnotes below them."""
     title = " · ".join(table.title)
     framing = [TextLabel(title, MARGIN, MARGIN + 7, 13)] if title else []

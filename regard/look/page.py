@@ -49,16 +49,11 @@ def history_page(moments: Sequence[Moment], title: str | None = None) -> str:
 def frame(traces: Sequence[Trace]) -> str:
     """Return the page as an iframe for another page, such as a notebook; everything is inline."""
     document = html.escape(page(traces))
-    name = "What the model looked at"
-    style = f"width:100%;height:{_height(traces)}px;border:0;color-scheme:normal"
-    return f'<iframe srcdoc="{document}" title="{name}" style="{style}"></iframe>'
-
-
-def _height(traces: Sequence[Trace]) -> int:
-    """Return the approximate height of the page in pixels; its script, where it may run, sets the exact one."""
     rows = max(len(trace.target.words) for trace in traces)
     answers = max(len(trace.candidates) for trace in traces)
-    return 620 + min(40 * rows, 640) + 30 * answers
+    height = 620 + min(40 * rows, 640) + 30 * answers  # approximate; the script, where it may run, sets the exact one
+    style = f"width:100%;height:{height}px;border:0;color-scheme:normal"
+    return f'<iframe srcdoc="{document}" title="What the model looked at" style="{style}"></iframe>'
 
 
 def _document(content: dict[str, Any], title: str) -> str:

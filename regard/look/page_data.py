@@ -24,28 +24,27 @@ from regard.look.table import BLANK, END
 from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
 
-MAX_BYTE = 255
-"""the byte for a value of 1"""
-SYMBOLS = {"end": END, "blank": BLANK}
+MAX_BYTE = 255  # the byte for a value of 1
 
 
 def of_traces(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return the content of a page of traces."""
-    cards: list[Any] = []
-    return SYMBOLS | {"moments": None, "traces": [[_trace(trace, cards) for trace in traces]], "cards": cards}
+    return _content(None, [traces])
 
 
 def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
     """Return the content of a page of the validations of a run."""
-    cards: list[Any] = []
-    return SYMBOLS | {
-        "moments": [
-            {"update": each.update} | {name: _number(getattr(each, name)) for name in ("epoch", "loss", "score")}
-            for each in moments
-        ],
-        "traces": [[_trace(trace, cards) for trace in moment.traces] for moment in moments],
-        "cards": cards,
-    }
+    scores = [
+        {"update": each.update} | {name: _number(getattr(each, name)) for name in ("epoch", "loss", "score")}
+        for each in moments
+    ]
+    return _content(scores, [moment.traces for moment in moments])
+
+
+def _content(moments: list[dict[str, Any]] | None, traces: Sequence[Sequence[Trace]]) -> dict[str, Any]:
+    cards: list[Any] = []  # the distinct ones, which `_trace` collects
+    by_moment = [[_trace(trace, cards) for trace in some] for some in traces]
+    return {"end": END, "blank": BLANK, "moments": moments, "traces": by_moment, "cards": cards}
 
 
 def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:

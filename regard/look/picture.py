@@ -24,16 +24,14 @@ from regard.look.table import Table
 from regard.look.trace import Side, Span
 from regard.runtime.files import write_file
 
-PANEL_SIDE = 96.0
-"""the longer side of a panel"""
+PANEL_SIDE = 96.0  # the longer side of a panel
 PANEL_GAP = 12.0
 PANELS_PER_ROW = 10
-VEIL_OPACITY = 0.9
-"""of the veil over a patch without weight"""
-FRAME_THRESHOLD = 0.5
-"""patches with at least this fraction of the largest weight are framed"""
+VEIL_OPACITY = 0.9  # of the veil over a patch without weight
+FRAME_THRESHOLD = 0.5  # patches with at least this fraction of the largest weight are framed
 
 Pixels = np.ndarray[Any, np.dtype[Any]]
+Point = tuple[float, float]  # x and y, or width and height
 
 
 def patches(height: int, width: int) -> Side:
@@ -72,7 +70,7 @@ def overlay(table: Table, picture: Pixels, height: int, width: int) -> str:
         middle, label_y = x + panel_width / 2, y + panel_height + 14
         elements.append(element(TextLabel(label, middle, label_y, 14, False, table.row_direction, "middle")))
         below = x, y + panel_height + 28
-        cells = list(_cells(table, number - 1, weights, largest, below, patch, width))
+        cells = list(_cells(table, number - 1, largest, below, patch, width))
         used |= {cell.level for cell in cells}
         elements += map(element, cells)
     across = min(PANELS_PER_ROW, len(table.rows) + 1)
@@ -107,8 +105,7 @@ def save(shown: Sequence[tuple[Table, Pixels]], height: int, width: int, path: s
     if target.suffix.lower() not in (".svg", ".html") or (target.suffix.lower() == ".svg" and len(shown) != 1):
         raise ValueError(f"path: expected a name that ends in .html, or for one picture in .svg, got {target.name!r}")
     drawn = [overlay(table, picture, height, width) for table, picture in shown]
-    text = drawn[0] if target.suffix.lower() == ".svg" else page(drawn)
-    write_file(target, text)
+    write_file(target, drawn[0] if target.suffix.lower() == ".svg" else page(drawn))
 
 
 def png(pixels: Pixels) -> bytes:
@@ -135,13 +132,13 @@ def _as_bytes(picture: Pixels) -> Pixels:
     return np.clip(np.round(picture), 0, 255).astype(np.uint8)
 
 
-def _panel(uri: str, corner: tuple[float, float], size: tuple[float, float]) -> list[str]:
+def _panel(uri: str, corner: Point, size: Point) -> list[str]:
     box = f'x="{corner[0]:.1f}" y="{corner[1]:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}"'
     # Pictures of few pixels are enlarged without blurring.
     return [f'<image {box} preserveAspectRatio="none" style="image-rendering:pixelated" href="{uri}"/>']
 
 
-def _veils(fractions: Pixels, corner: tuple[float, float], cell: tuple[float, float]) -> Iterator[str]:
+def _veils(fractions: Pixels, corner: Point, cell: Point) -> Iterator[str]:
     """Yield veils over patches with little weight, then frames around those with much."""
     framed = []
     for (row, column), fraction in np.ndenumerate(fractions):
@@ -155,17 +152,9 @@ def _veils(fractions: Pixels, corner: tuple[float, float], cell: tuple[float, fl
     yield from framed
 
 
-def _cells(
-    table: Table,
-    row: int,
-    weights: Pixels,
-    largest: float,
-    corner: tuple[float, float],
-    cell: tuple[float, float],
-    width: int,
-) -> Iterator[Cell]:
+def _cells(table: Table, row: int, largest: float, corner: Point, cell: Point, width: int) -> Iterator[Cell]:
     gap = 1.0 if min(cell) >= 10 else 0.0
-    for number, weight in enumerate(weights.tolist()):
+    for number, weight in enumerate(table.weights[row].tolist()):
         x, y = corner[0] + number % width * cell[0], corner[1] + number // width * cell[1]
         tooltip = f"{table.rows[row]} ← {table.columns[number]}: {written(weight)}"
         yield Cell(x, y, cell[0] - gap, cell[1] - gap, level(weight / largest), "", tooltip)

@@ -10,6 +10,7 @@ import io
 import unicodedata
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,15 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".png", ".pdf")
-MIN_MATPLOTLIB = (3, 11)
-"""the first version that shapes text"""
-END_FALLBACK = "■"
-"""for the end token, where no font has its symbol"""
+MIN_MATPLOTLIB = (3, 11)  # the first version that shapes text
+END_FALLBACK = "■"  # for the end token, where no font has its symbol
 ZERO_WIDTH_NON_JOINER = "\u200c"
 CJK = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "FULLWIDTH", "HALFWIDTH")
 """prefixes of the Unicode names of characters that fonts-noto-cjk covers"""
-PIXEL_RATIO = 2.0
-"""pixels of a PNG for each pixel of the SVG"""
+PIXEL_RATIO = 2.0  # pixels of a PNG for each pixel of the SVG
 
 
 def save_picture(picture: Picture, path: str | Path) -> None:
@@ -102,7 +100,9 @@ def _draw_label(axes: Axes, label: TextLabel, families: Families) -> None:
     alignment = {"left": "left", "middle": "center", "right": "right"}[label.edge]
     shade = LIGHT_PAPER.faint if label.faint else LIGHT_PAPER.text
     rotation = {"rotation": -label.turn, "rotation_mode": "anchor"}
-    _draw_text(axes, _baseline(label), text, label.size, shade, families, ha=alignment, **rotation)
+    lower, turn = 0.35 * label.size, radians(label.turn)  # from the middle line down to the baseline
+    baseline = label.x - lower * sin(turn), label.y + lower * cos(turn)
+    _draw_text(axes, baseline, text, label.size, shade, families, ha=alignment, **rotation)
 
 
 def _draw_text(
@@ -114,22 +114,15 @@ def _draw_text(
     axes.text(*place, text, fontsize=size, color=shade, family=names, parse_math=False, usetex=False, **options)
 
 
-def _baseline(label: TextLabel) -> tuple[float, float]:
-    """Return where the baseline begins: below the middle line, rotated with the label."""
-    lower, turn = 0.35 * label.size, radians(label.turn)
-    return label.x - lower * sin(turn), label.y + lower * cos(turn)
-
-
 def _draw_curve(axes: Axes, curve: Curve) -> None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as CurvePath
 
     (x, y), (end, foot), half = curve.top, curve.foot, (curve.top[1] + curve.foot[1]) / 2
-    codes = [CurvePath.MOVETO, CurvePath.CURVE4, CurvePath.CURVE4, CurvePath.CURVE4]
+    codes = [CurvePath.MOVETO, *[CurvePath.CURVE4] * 3]
     path = CurvePath([(x, y), (x, half), (end, half), (end, foot)], codes)
-    axes.add_patch(
-        PathPatch(path, fill=False, edgecolor=LIGHT_PAPER.link, linewidth=curve.width * 0.75, alpha=curve.opacity)
-    )
+    style = {"edgecolor": LIGHT_PAPER.link, "linewidth": curve.width * 0.75, "alpha": curve.opacity}
+    axes.add_patch(PathPatch(path, fill=False, **style))
 
 
 def _visible_text(label: TextLabel) -> str:
@@ -147,16 +140,14 @@ class Families:
 
     def __init__(self) -> None:
         self._names = installed()
-        self._covered: dict[str, set[int]] = {}
+        self._characters = cache(characters)  # of a family
 
     def require(self, text: str) -> None:
         """Raise one ValueError for all characters that no font has."""
-        missing = self._missing(text)
-        if missing:
+        if self._missing(text):
             refresh()
             self._names = installed()
-            missing = self._missing(text)
-        if missing:
+        if missing := self._missing(text):
             scripts = ", ".join(sorted({script(character) for character in missing}))
             packages = " ".join(sorted({package(character) for character in missing}))
             raise ValueError(
@@ -175,9 +166,9 @@ class Families:
     def covering(self, text: str) -> list[str]:
         """Return the first family that covers the text, else several that cover it together."""
         needed = set(codes_with_glyphs(text))
-        alone = next((name for name in self._names if needed <= self._characters(name)), None)
-        if alone is not None:
-            return [alone]
+        for name in self._names:
+            if needed <= self._characters(name):
+                return [name]
         chosen: list[str] = []
         for name in self._names:
             if needed & self._characters(name):
@@ -192,11 +183,6 @@ class Families:
 
     def _has(self, character: str) -> bool:
         return any(ord(character) in self._characters(name) for name in self._names)
-
-    def _characters(self, name: str) -> set[int]:
-        if name not in self._covered:
-            self._covered[name] = characters(name)
-        return self._covered[name]
 
 
 def installed() -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, Paper, colour, ink
-from regard.look.layout import Cell, Curve, Picture, TextLabel, short
+from regard.look.layout import Cell, Curve, Item, Picture, TextLabel, short
 from regard.look.table import visible
 
 FONTS = (
@@ -32,15 +32,9 @@ def document(width: float, height: float, elements: Iterable[str], used: list[in
         f".regard text{{font-family:{fonts},sans-serif}}.regard .link{{fill:none}}{_colours(used, LIGHT_PAPER, False)}"
         f"@media(prefers-color-scheme:dark){{{_colours(used, DARK_PAPER, True)}}}"
     )
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="regard" {size} '
-            f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{_escaped(description)}">',
-            f'<style>{style}</style>\n<rect class="ground" {size}/>',
-            *elements,
-            "</svg>\n",
-        ]
-    )
+    attributes = f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{_escaped(description)}"'
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" class="regard" {size} {attributes}>'
+    return "\n".join([begin, f'<style>{style}</style>\n<rect class="ground" {size}/>', *elements, "</svg>\n"])
 
 
 def _colours(used: list[int], paper: Paper, dark: bool) -> str:
@@ -52,7 +46,7 @@ def _colours(used: list[int], paper: Paper, dark: bool) -> str:
     return "".join(f".regard {rule}" for rule in rules)
 
 
-def element(item: Cell | TextLabel | Curve) -> str:
+def element(item: Item) -> str:
     """Return an item of a picture as an SVG element."""
     if isinstance(item, TextLabel):
         return _text(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Span, T
 from regard.look.units import by_units, unit_spans
 from regard.text.boundaries import Direction
 
-END = "⏹"
-"""the symbol for the end token, which also attends and can be attended to"""
-BLANK = "␣"
-"""the symbol for a piece without visible text"""
+END = "⏹"  # the symbol for the end token, which also attends and can be attended to
+BLANK = "␣"  # the symbol for a piece without visible text
+Named = TypeVar("Named", AttentionWeights, Evidence)
 
 
 @dataclass(frozen=True)
@@ -24,15 +23,12 @@ class Table:
 
     rows: Sequence[str]
     columns: Sequence[str]
-    weights: Matrix
-    """[rows, columns]"""
+    weights: Matrix  # [rows, columns]
     row_direction: Direction = "ltr"
     column_direction: Direction = "ltr"
-    title: Sequence[str] = ()
-    """what is shown, in parts: ("cross attention", "layer 0", "mean of 8 heads")"""
+    title: Sequence[str] = ()  # what is shown, in parts: ("cross attention", "layer 0", "mean of 8 heads")
     footnotes: Sequence[str] = ()
-    top: float = 1.0
-    """the weight that is shown at full strength"""
+    top: float = 1.0  # the weight that is shown at full strength
 
     def __post_init__(self) -> None:
         shape = (len(self.rows), len(self.columns))
@@ -74,7 +70,7 @@ def table(
     attention = attention or trace.default_attention
     if evidence is not None:
         return _of_evidence(trace, attention, layer, head, pieces, evidence)
-    all_weights = _attention(trace, attention).weights
+    all_weights = _named("attention", trace.attentions, attention).weights
     layers, heads = all_weights.shape[:2]
     weights = mean_weights(all_weights, layer, head)
     queries, keys = trace.sides(attention)
@@ -121,9 +117,7 @@ def strongest(table: Table, count: int) -> list[tuple[int, int, float]]:
 
 
 def _of_evidence(trace: Trace, attention: str, layer: int | None, head: int | None, pieces: bool, name: str) -> Table:
-    evidence = next((each for each in trace.evidence if each.name == name), None)
-    if evidence is None:
-        raise ValueError(f"evidence: expected {_one_of([each.name for each in trace.evidence])}, got {name!r}")
+    evidence = _named("evidence", trace.evidence, name)
     if pieces or layer is not None or head is not None or SIDES.get(attention) != ("target", "source"):
         raise ValueError(
             f"evidence: {name!r} is by words, of what the target looks at in the source, and of no single layer or "
@@ -154,12 +148,15 @@ def _visible(character: str) -> str:
     return "\ufffd" if forbidden else character
 
 
-def _attention(trace: Trace, name: str) -> AttentionWeights:
-    """Return the attention of that name."""
-    for each in trace.attentions:
+def _named(what: str, among: Sequence[Named], name: str) -> Named:
+    """Return the attention or evidence of that name."""
+    for each in among:
         if each.name == name:
             return each
-    raise ValueError(f"attention: expected {_one_of([each.name for each in trace.attentions])}, got {name!r}")
+    names = ", ".join(repr(each.name) for each in among)
+    raise ValueError(
+        f"{what}: expected {f'one of {names}' if names else 'none, for this trace has none'}, got {name!r}"
+    )
 
 
 def _chosen(what: str, number: int | None, count: int) -> slice:
@@ -176,10 +173,6 @@ def _title_part(what: str, number: int | None, count: int) -> str:
     if count == 1:
         return ""
     return f"mean of {count} {what}s" if number is None else f"{what} {number}"
-
-
-def _one_of(names: Sequence[str]) -> str:
-    return f"one of {', '.join(map(repr, names))}" if names else "none, for this trace has none"
 
 
 def _labels(spans: Sequence[Span]) -> tuple[str, ...]:

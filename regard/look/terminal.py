@@ -14,10 +14,8 @@ from regard.look.colours import colour, ink
 from regard.look.table import Table, visible
 from regard.text.boundaries import graphemes
 
-GAP = 2
-"""cells between columns"""
-MIN_LABEL_CELLS = 12
-"""the room for a label, however narrow the terminal"""
+GAP = 2  # cells between columns
+MIN_LABEL_CELLS = 12  # the room for a label, however narrow the terminal
 
 
 def in_colour(out: TextIO) -> bool:
@@ -28,8 +26,7 @@ def in_colour(out: TextIO) -> bool:
 def grid(table: Table, width: int | None = None, colours: bool = False) -> str:
     """Return a grid with a bar and a number for each weight; the weights of a row add up to 1.
 
-    Tables wider than the terminal continue below. Where the source runs from right to left, so do the columns. Labels
-    that do not fit are cut.
+    Wider tables than the terminal continue below; columns run in reading direction; labels that do not fit are cut.
     """
     width = width or shutil.get_terminal_size((80, 24)).columns
     rows = [_short(name, width // 3) for name in table.rows]

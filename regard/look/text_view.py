@@ -16,24 +16,20 @@ import numpy as np
 from rich.cells import cell_len
 
 from regard.look.colours import colour, level
-from regard.look.layout import MARGIN, SMALL_SIZE, TEXT_SIZE, Cell, Curve, Picture, TextLabel, text_width
+from regard.look.layout import MARGIN, SMALL_SIZE, TEXT_SIZE, Cell, Item, Picture, TextLabel, text_width
 from regard.look.table import TableOptions, table, visible
 from regard.look.terminal import bar, paint
 from regard.look.trace import Trace
 from regard.text.boundaries import Direction
 
-LONG_TEXT = 400
-"""words; of longer texts, parts are left out"""
+LONG_TEXT = 400  # words; of longer texts, parts are left out
 STRONGEST_WORDS, CONTEXT_WORDS = 40, 8
 """of a long text so many of the strongest words are shown, with so many words on both sides"""
-MIN_BAR_FRACTION = 0.25
-"""the smallest fraction of the largest weight that gets a bar where there are no colours"""
-MAX_LISTED = 6
-"""words, or candidates, that are listed with their numbers"""
+MIN_BAR_FRACTION = 0.25  # the smallest fraction of the largest weight that gets a bar where there are no colours
+MAX_LISTED = 6  # words, or candidates, that are listed with their numbers
 TEXT_WIDTH = 760.0
 LINE_HEIGHT = 26.0
-MAX_HIGHLIGHT = 0.4
-"""the strongest highlight, on which text can still be read, in light and dark themes"""
+MAX_HIGHLIGHT = 0.4  # the strongest highlight, on which text can still be read, in light and dark themes
 LEFT_OUT = "…"
 
 
@@ -50,11 +46,9 @@ class Marked:
 class Passage:
     """A text with the weights of its words, and what is shown around it."""
 
-    heading: str
-    """the answers about the text, with their probabilities"""
+    heading: str  # the answers about the text, with their probabilities
     words: Sequence[Marked]
-    top: float
-    """the largest weight"""
+    top: float  # the largest weight
     strongest: Sequence[tuple[str, float]]
     direction: Direction
     title: str
@@ -106,6 +100,10 @@ def _digits(given: Passage) -> int:
     return 4 if given.top < 0.05 else 2
 
 
+def _strongest_words(given: Passage) -> str:
+    return "looked at most: " + " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
+
+
 # The terminal
 
 
@@ -121,8 +119,7 @@ def marked(given: Passage, width: int | None = None, colours: bool = False) -> s
         blank = " " if each.blank and used else ""
         lines[-1] += blank + text
         used += len(blank) + cells
-    listed = " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
-    return "\n".join([given.heading, "", *lines, "", f"looked at most: {listed}", *map(visible, given.footnotes)])
+    return "\n".join([given.heading, "", *lines, "", _strongest_words(given), *map(visible, given.footnotes)])
 
 
 def _marked_word(word: Marked, top: float, colours: bool) -> tuple[str, int]:
@@ -139,9 +136,8 @@ def _marked_word(word: Marked, top: float, colours: bool) -> tuple[str, int]:
 
 def text_picture(given: Passage) -> Picture:
     """Return the layout of the text as a picture, with a cell behind each word."""
-    cells: list[Cell | TextLabel | Curve] = []
-    texts: list[Cell | TextLabel | Curve] = []
-    right_to_left = given.direction == "rtl"
+    cells: list[Item] = []
+    texts: list[Item] = []
     height = LINE_HEIGHT - 5
     x, y = 0.0, MARGIN + LINE_HEIGHT * 1.6
     for each in given.words:
@@ -149,17 +145,15 @@ def text_picture(given: Passage) -> Picture:
         x += TEXT_SIZE * 0.15 if each.blank and x else 0
         if x and x + width > TEXT_WIDTH:
             x, y = 0.0, y + LINE_HEIGHT
-        left = MARGIN + (TEXT_WIDTH - x - width if right_to_left else x)
+        left = MARGIN + (TEXT_WIDTH - x - width if given.direction == "rtl" else x)
         if each.weight is not None:
             shade = level(MAX_HIGHLIGHT * max(0.0, each.weight) / given.top)
             tooltip = f"\u2068{each.word}\u2069: {each.weight:.{_digits(given)}f}"
             cells.append(Cell(left, y, width, height, shade, "", tooltip))
-        texts.append(
-            TextLabel(each.word, left + width / 2, y + height / 2, TEXT_SIZE, False, given.direction, "middle")
-        )
+        middle = left + width / 2, y + height / 2
+        texts.append(TextLabel(each.word, *middle, TEXT_SIZE, False, given.direction, "middle"))
         x += width
-    listed = " · ".join(f"{word} {weight:.{_digits(given)}f}" for word, weight in given.strongest)
-    notes = [f"looked at most: {listed}", *given.footnotes]
+    notes = [_strongest_words(given), *given.footnotes]
     bottom = y + LINE_HEIGHT + 8
     heading = TextLabel(given.heading, MARGIN, MARGIN + 8, TEXT_SIZE)
     framing = [heading, TextLabel(given.title, MARGIN, MARGIN + 26, SMALL_SIZE)]

@@ -6,6 +6,7 @@ texts and their pieces, such as words, is in the JSON for other programs to use;
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -18,8 +19,7 @@ from regard.look.json_field import Field
 from regard.text.boundaries import Direction, direction, word_bounds
 
 FORMAT = 1
-WEIGHT_DIGITS = 4
-"""decimal digits of weights in files"""
+WEIGHT_DIGITS = 4  # decimal digits of weights in files
 Matrix = np.ndarray[Any, np.dtype[np.float32]]
 Name = Literal["cross", "encoder", "decoder", "pool"]
 SIDES: dict[str, tuple[str, str]] = {
@@ -47,8 +47,7 @@ class Side:
     text: str
     pieces: Sequence[Span]
     language: str | None = None
-    tokens: Sequence[int] = ()
-    """the token ids of the pieces, in the model's own vocabulary"""
+    tokens: Sequence[int] = ()  # the token ids of the pieces, in the model's own vocabulary
 
     @property
     def direction(self) -> Direction:
@@ -78,8 +77,7 @@ class AttentionWeights:
     """The weights of one kind of attention."""
 
     name: Name
-    weights: Matrix
-    """[layers, heads, rows, columns], by pieces"""
+    weights: Matrix  # [layers, heads, rows, columns], by pieces
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,7 @@ class Step:
     """The probability that the model gave to a piece of the target, and the likeliest alternatives."""
 
     probability: float
-    others: Sequence[tuple[str, float]] = ()
-    """(piece, probability), the likeliest first"""
+    others: Sequence[tuple[str, float]] = ()  # (piece, probability), the likeliest first
 
 
 @dataclass(frozen=True)
@@ -104,24 +101,18 @@ class Candidate:
 class Evidence:
     """An independent measure of which source words matter, to be compared with the attention weights."""
 
-    name: str
-    """such as "leave one out" """
-    values: Matrix
-    """[target words, source words]"""
-    agreement: float
-    """mean rank correlation with the attention weights, from −1 to 1"""
+    name: str  # such as "leave one out"
+    values: Matrix  # [target words, source words]
+    agreement: float  # mean rank correlation with the attention weights, from −1 to 1
 
 
 @dataclass(frozen=True)
 class AlteredOutput:
     """The output of the model when its attention weights are replaced."""
 
-    name: str
-    """such as "uniform attention"; "as it is" for comparison"""
-    text: str
-    """the greedy output with the replaced weights"""
-    log_probability: float
-    """of the traced answer, with the replaced weights"""
+    name: str  # such as "uniform attention"; "as it is" for comparison
+    text: str  # the greedy output with the replaced weights
+    log_probability: float  # of the traced answer, with the replaced weights
 
 
 @dataclass(frozen=True)
@@ -131,12 +122,9 @@ class Trace:
     source: Side
     target: Side
     attentions: Sequence[AttentionWeights]
-    steps: Sequence[Step] = ()
-    """one for each piece of the target"""
-    candidates: Sequence[Candidate] = ()
-    """the best first, which is the one that is traced"""
-    model: dict[str, Any] = field(default_factory=dict)
-    """from the model card: what identifies the model"""
+    steps: Sequence[Step] = ()  # one for each piece of the target
+    candidates: Sequence[Candidate] = ()  # the best first, which is the one that is traced
+    model: dict[str, Any] = field(default_factory=dict)  # from the model card: what identifies the model
     evidence: Sequence[Evidence] = ()
     altered: Sequence[AlteredOutput] = ()
 
@@ -205,18 +193,15 @@ class Trace:
             _read_side(fields["target"]),
             [_read_attention(each) for each in fields["attentions"].items()],
             [_read_step(each) for each in fields.each("steps")],
-            [
-                Candidate(each["text"].text(), each["score"].number(), each["log_probability"].number())
-                for each in fields.each("candidates")
-            ],
+            [Candidate(x["text"].text(), *x.numbers("score", "log_probability")) for x in fields.each("candidates")],
             fields["model"].object() if "model" in given else {},
             [
-                Evidence(each["name"].text(), each["values"].matrix(2), each["agreement"].number())
-                for each in fields.each("evidence")
+                Evidence(x["name"].text(), x["values"].matrix(2), *x.numbers("agreement"))
+                for x in fields.each("evidence")
             ],
             [
-                AlteredOutput(each["name"].text(), each["text"].text(), each["log_probability"].number())
-                for each in fields.each("altered")
+                AlteredOutput(x["name"].text(), x["text"].text(), *x.numbers("log_probability"))
+                for x in fields.each("altered")
             ],
         )
         trace._check_shapes()
@@ -266,11 +251,8 @@ def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
     ended = has_end(text, pieces)
     places = [min(_after_blanks(piece), len(text) - 1) for piece in (pieces[:-1] if ended else pieces)]
     bounds = word_bounds(text, places)
-    starts = np.array([begin for begin, _ in bounds], np.int64)
-    if bounds:
-        owners = [int(np.searchsorted(starts, place, side="right")) - 1 for place in places]
-    else:
-        owners = [0] * len(places)
+    starts = [begin for begin, _ in bounds]
+    owners = [bisect_right(starts, place) - 1 if bounds else 0 for place in places]
     used = sorted(set(owners)) if bounds else []
     # A word in which no piece begins is joined to the word before it.
     ends = [bounds[after - 1][1] for after in (*used[1:], len(bounds))] if used else []

@@ -18,11 +18,7 @@ def write(traces: Iterable[Trace], path: str | Path) -> None:
 
 
 def read(path: str | Path) -> list[Trace]:
-    """Return the traces of a file: one per line, or a single one that may span several lines.
-
-    Raises:
-        ValueError: if the file holds no trace, or one that is damaged; the message says where.
-    """
+    """Return the traces of a file: one per line, or one that may span several. A ValueError says what is damaged."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -92,7 +92,10 @@ def save(
     failed = []
     for picture, file in zip(pictures, files, strict=True):
         try:
-            _write(picture, file)
+            if file.suffix.lower() == ".svg":
+                write_file(file, svg.render(picture))
+            else:
+                png.save_picture(picture, file)
         except ValueError as error:
             failed.append(f"{file}: {error}")
     if failed:
@@ -107,10 +110,3 @@ def _picture(trace: Trace, view: str | None, options: TableOptions) -> Picture:
         return text_picture(passage(trace, **options))
     shown = table(trace, **options)
     return grid_picture(shown) if kind == "grid" else links_picture(shown)
-
-
-def _write(picture: Picture, file: Path) -> None:
-    if file.suffix.lower() == ".svg":
-        write_file(file, svg.render(picture))
-    else:
-        png.save_picture(picture, file)

@@ -11,7 +11,6 @@ CUDA graph and replayed, several before the host reads their outputs; finished s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,16 +19,13 @@ import torch
 from torch import Tensor
 
 from regard.search import graph_replay
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
-from regard.search.log_probs import log_probs, sentence_chunks
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
+from regard.search.log_probs import log_probs, sentence_chunks, top_k
 from regard.search.recombination import Recombination, Surface
-from regard.search.top_k import top_k
 from regard.text.vocabulary import END, START
 
-MAX_REPLAYED = 64
-"""steps that static buffers have room for"""
-MIN_REPLAYED = 3
-"""steps below which capturing a graph does not pay"""
+MAX_REPLAYED = 64  # steps that static buffers have room for
+MIN_REPLAYED = 3  # steps below which capturing a graph does not pay
 
 
 @dataclass
@@ -47,13 +43,10 @@ class _Ended:
 class _History:
     """What was chosen at every step, for all active sentences: back-pointers."""
 
-    sentences: list[np.ndarray] = field(default_factory=list)
-    """each [B']: the number of the sentence in each row"""
-    parents: list[np.ndarray] = field(default_factory=list)
-    """each [B', k]: from which slot of the step before"""
+    sentences: list[np.ndarray] = field(default_factory=list)  # each [B']: the number of the sentence in each row
+    parents: list[np.ndarray] = field(default_factory=list)  # each [B', k]: from which slot of the step before
     tokens: list[np.ndarray] = field(default_factory=list)
-    weights: list[np.ndarray] = field(default_factory=list)
-    """each [B', k, layers, heads, S]: of the slots of the step before, which produced the tokens"""
+    weights: list[np.ndarray] = field(default_factory=list)  # each [B', k, layers, heads, S]: of the slots before
 
     def hypothesis(self, sentence: int, ended: _Ended, length: int) -> Hypothesis:
         """Return a hypothesis, by following the back-pointers from where it ended. `length`: that of the source."""
@@ -65,11 +58,8 @@ class _History:
             tokens.append(int(self.tokens[step][row, slot]))
             rows.append(self.weights[step][row, parent, ..., :length])
             slot = parent
-        tokens.reverse()
-        if ended.finished:
-            tokens.pop()
-        weights = np.stack(rows[::-1], 2)
-        return Hypothesis(tokens, ended.log_probability, ended.score, ended.finished, weights)
+        tokens = tokens[:0:-1] if ended.finished else tokens[::-1]  # without the end token
+        return Hypothesis(tokens, ended.log_probability, ended.score, ended.finished, np.stack(rows[::-1], 2))
 
 
 @torch.no_grad()
@@ -82,7 +72,7 @@ def beam(
     width: int = 5,
     best: int = 1,
     penalty: float = 1.0,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
     surface: Surface | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `best` ≤ `width` hypotheses of each sentence, best first. source [B, S] of `lengths` [B].
@@ -103,12 +93,9 @@ class _StepOutput(NamedTuple):
 
     parents: np.ndarray
     tokens: np.ndarray
-    scores: np.ndarray
-    """each [B', 2k]: the best extensions"""
-    continuing: np.ndarray
-    """[B', k]: which of them continue"""
-    weights: np.ndarray
-    """[B', k, layers, heads, S]"""
+    scores: np.ndarray  # each [B', 2k]: the best extensions
+    continuing: np.ndarray  # [B', k]: which of them continue
+    weights: np.ndarray  # [B', k, layers, heads, S]
 
 
 class _Beam:
@@ -120,16 +107,13 @@ class _Beam:
         limit: LengthLimit,
         width: int,
         penalty: float,
-        prefixes: Sequence[Sequence[int]] | None,
+        prefixes: Prefixes,
         surface: Surface | None,
     ) -> None:
         self._model, self._width, self._penalty = model, width, penalty
         self._lengths = lengths.tolist()
-        self._max_lengths = np.array([limit.max_length(length) for length in self._lengths])
-        self._min_length = limit.shortest
+        self._max_lengths, self._min_length = limit.max_lengths(self._lengths, prefixes), limit.shortest
         self._prefixes = prefixes
-        if prefixes is not None:
-            self._max_lengths = np.maximum(self._max_lengths, [len(prefix) + 1 for prefix in prefixes])
         self._device = source.device
         self._state = model.start(source, lengths)
         self._tokens = torch.full((len(lengths), 1), START, device=source.device)  # [B', k]
@@ -216,7 +200,8 @@ class _Beam:
         if self._recombination is not None:
             best, parents, tokens = self._recombination.distinct(self._sentences, best, parents, tokens)
         unfinished = best.masked_fill(tokens == END, -torch.inf)
-        continuing = self._first_possible(unfinished)  # [B', k] places among the 2k
+        # The places among the 2k of the first k that are possible; where there are fewer, impossible ones fill up.
+        continuing = torch.argsort(unfinished.isinf().byte(), dim=1, stable=True)[:, : self._width]  # [B', k]
         output = (parents, tokens, best, continuing, weights.float())
         chosen = (parents.gather(1, continuing), tokens.gather(1, continuing), unfinished.gather(1, continuing))
         return output, chosen
@@ -248,10 +233,6 @@ class _Beam:
                 log_probability = values[row, :, prefix[time]].clone()
                 values[row] = -torch.inf
                 values[row, :, prefix[time]] = log_probability
-
-    def _first_possible(self, scores: Tensor) -> Tensor:
-        """Return the places of the first k whose score is not −inf; where there are fewer, impossible ones fill up."""
-        return torch.argsort(scores.isinf().byte(), dim=1, stable=True)[:, : self._width]
 
     # On the host
 
@@ -287,9 +268,8 @@ class _Beam:
 
     def results(self, best: int) -> list[list[Hypothesis]]:
         """Return the `best` hypotheses of each sentence: finished ones before those cut off, then by score."""
-        hypotheses = []
-        for sentence, ended in enumerate(self._ended):
-            ranked = sorted(ended, key=lambda x: (not x.finished, -x.score))[:best]
-            length = self._lengths[sentence]
-            hypotheses.append([self._history.hypothesis(sentence, each, length) for each in ranked])
-        return hypotheses
+        ranked = [sorted(ended, key=lambda x: (not x.finished, -x.score))[:best] for ended in self._ended]
+        return [
+            [self._history.hypothesis(sentence, each, self._lengths[sentence]) for each in ended]
+            for sentence, ended in enumerate(ranked)
+        ]

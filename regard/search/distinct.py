@@ -15,24 +15,19 @@ import torch
 from torch import Tensor
 
 from regard.search.beam import beam
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
 from regard.search.stepwise import sample
 
-BEAM_FACTOR = 2
-"""the beam size of the second search for further texts, as a multiple of the first one's"""
-MAX_DRAWS = 4
-"""samples drawn at most per text that is asked for"""
+BEAM_FACTOR = 2  # the beam size of the second search for further texts, as a multiple of the first one's
+MAX_DRAWS = 4  # samples drawn at most per text that is asked for
 
 
 @dataclass(frozen=True)
 class Wording:
     """How to tell whether token sequences, without start and end, have the same text."""
 
-    text: Callable[[Sequence[int]], str]
-    """returns the text of a complete sequence"""
-    surface: Callable[[Sequence[int]], Hashable]
-    """returns equal values for prefixes that have the same text and will have, whatever follows: for all segmentations
-    of it"""
+    text: Callable[[Sequence[int]], str]  # returns the text of a complete sequence
+    surface: Callable[[Sequence[int]], Hashable]  # is equal for prefixes with the same text, whatever follows them
 
 
 def n_best(
@@ -42,7 +37,7 @@ def n_best(
     limit: LengthLimit,
     wording: Wording,
     best: int,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
     width: int = 5,
     penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
@@ -52,23 +47,15 @@ def n_best(
     a larger beam, which recombines the segmentations of a prefix. A text that scores higher there than the first
     search's best is left out, so that the best translation does not depend on `best`.
     """
-    first_search = beam(
-        model, source, lengths, limit, width=width, best=BEAM_FACTOR * width, penalty=penalty, prefixes=prefixes
-    )  # every hypothesis that ended
-    by_sentence = [distinct(hypotheses, wording) for hypotheses in first_search]
+    wider = BEAM_FACTOR * width
+    ended = beam(model, source, lengths, limit, width=width, best=wider, penalty=penalty, prefixes=prefixes)
+    by_sentence = [distinct(hypotheses, wording) for hypotheses in ended]
     incomplete = [row for row, hypotheses in enumerate(by_sentence) if len(hypotheses) < best]
     if incomplete:
-        rows = torch.tensor(incomplete)
+        inputs, own = _select(source, lengths, prefixes, incomplete)
+        surface, most = wording.surface, BEAM_FACTOR * wider
         second_search = beam(
-            model,
-            source[rows.to(source.device)],
-            lengths[rows],
-            limit,
-            width=BEAM_FACTOR * width,
-            best=BEAM_FACTOR * BEAM_FACTOR * width,
-            penalty=penalty,
-            prefixes=None if prefixes is None else [prefixes[row] for row in incomplete],
-            surface=wording.surface,
+            model, *inputs, limit, width=wider, best=most, penalty=penalty, prefixes=own, surface=surface
         )
         for row, hypotheses in zip(incomplete, second_search, strict=True):
             further = [each for each in hypotheses if _rank(each) >= _rank(by_sentence[row][0])]
@@ -83,7 +70,7 @@ def samples(
     limit: LengthLimit,
     wording: Wording,
     best: int,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
@@ -99,20 +86,20 @@ def samples(
             rows = [row for row in rows if len(by_sentence[row]) < best]
         if not rows:
             break
-        indices = torch.tensor(rows)
-        drawn = sample(
-            model,
-            source[indices.to(source.device)],
-            lengths[indices],
-            limit,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            prefixes=None if prefixes is None else [prefixes[row] for row in rows],
-        )
+        inputs, own = _select(source, lengths, prefixes, rows)
+        drawn = sample(model, *inputs, limit, temperature=temperature, top_k=top_k, top_p=top_p, prefixes=own)
         for row, hypothesis in zip(rows, drawn, strict=True):
             by_sentence[row] = distinct(sorted([*by_sentence[row], hypothesis], key=lambda x: -x.score), wording)
     return by_sentence
+
+
+def _select(
+    source: Tensor, lengths: Tensor, prefixes: Prefixes, rows: list[int]
+) -> tuple[tuple[Tensor, Tensor], Prefixes]:
+    """Return ((sources, lengths), prefixes) of some rows."""
+    indices = torch.tensor(rows)
+    own = None if prefixes is None else [prefixes[row] for row in rows]
+    return (source[indices.to(source.device)], lengths[indices]), own
 
 
 def distinct(ranked: Sequence[Hypothesis], wording: Wording) -> list[Hypothesis]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.search.hypothesis import DecoderModel
-from regard.search.top_k import top_k
+from regard.search.log_probs import top_k
 from regard.text.batches import padded
 from regard.text.vocabulary import END, START
 
@@ -23,24 +23,18 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 class ForcedDecoding:
     """One target of T tokens, the end token included if it was given."""
 
-    weights: Floats
-    """[layers, heads, T, S]"""
-    log_probabilities: Floats
-    """[T] of the target tokens"""
-    top_tokens: np.ndarray[Any, np.dtype[np.int64]]
-    """[T, k]: the most probable tokens at each step, descending"""
-    top_probabilities: Floats
-    """[T, k]"""
-    self_attention: dict[SelfAttention, Floats] = field(default_factory=dict)
-    """of source and target, [layers, heads, queries, keys]"""
+    weights: Floats  # [layers, heads, T, S]
+    log_probabilities: Floats  # [T] of the target tokens
+    top_tokens: np.ndarray[Any, np.dtype[np.int64]]  # [T, k]: the most probable tokens at each step, descending
+    top_probabilities: Floats  # [T, k]
+    self_attention: dict[SelfAttention, Floats] = field(default_factory=dict)  # [layers, heads, queries, keys]
 
 
 @torch.no_grad()
 def force_decode(
     model: DecoderModel, source: Tensor, lengths: Tensor, targets: Sequence[Sequence[int]], k: int = 5
 ) -> list[ForcedDecoding]:
-    """Decode targets, which have no start token, for source [B, S] of `lengths` [B], with the k most probable tokens of
-    each step."""
+    """Decode targets, without start token, for source [B, S] of `lengths` [B]; k: tokens listed per step."""
     steps = max(map(len, targets), default=0)
     tokens = padded([[START, *target] for target in targets], steps + 1).to(source.device)
     state = model.start(source, lengths)

@@ -11,8 +11,7 @@ from torch import Tensor
 from regard.runtime.cuda_graph import temporary_capturer
 from regard.runtime.device_guard import device_guard
 
-CHUNK = 8
-"""steps that are replayed before the host looks at their outputs"""
+CHUNK = 8  # steps that are replayed before the host looks at their outputs
 
 
 def can_replay(device: torch.device) -> bool:
@@ -28,24 +27,19 @@ class ReplayedSteps:
     def __init__(self, step: Callable[[], tuple[Tensor, ...]], device: torch.device) -> None:
         self._step, self._device = step, device
         self._outputs: tuple[Tensor, ...] = ()
-        self._graph = self._capture() if device.type == "cuda" else None
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if device.type == "cuda":
+            with temporary_capturer(device).capture() as self._graph:
+                self._outputs = step()
 
     def __call__(self, steps: int) -> list[tuple[np.ndarray, ...]]:
         """Replay so many steps, and return the outputs of each on the host."""
         outputs = []
         with device_guard(self._device):
             for _ in range(steps):
-                outputs.append([x.clone() for x in self._replay()])  # the next step overwrites them
+                if self._graph is not None:
+                    self._graph.replay()
+                current = self._step() if self._graph is None else self._outputs
+                outputs.append([x.clone() for x in current])  # the next step overwrites them
         stacked = [torch.stack(each).cpu().numpy() for each in zip(*outputs, strict=True)]
         return list(zip(*stacked, strict=True))
-
-    def _replay(self) -> tuple[Tensor, ...]:
-        if self._graph is None:
-            return self._step()
-        self._graph.replay()
-        return self._outputs
-
-    def _capture(self) -> torch.cuda.CUDAGraph:
-        with temporary_capturer(self._device).capture() as graph:
-            self._outputs = self._step()
-        return graph

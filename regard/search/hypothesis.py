@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +10,8 @@ import numpy as np
 from torch import Tensor
 
 from regard.text.vocabulary import END
+
+Prefixes = Sequence[Sequence[int]] | None  # of each sentence, the tokens with which its output must begin
 
 
 class DecoderModel(Protocol):
@@ -34,16 +37,11 @@ class DecoderModel(Protocol):
 class Hypothesis:
     """One translation."""
 
-    tokens: list[int]
-    """without start and end"""
-    log_probability: float
-    """Σ log p of all tokens, the end token too if it was reached"""
-    score: float
-    """what hypotheses are ranked by: higher is better"""
-    finished: bool
-    """whether the end token was reached before the maximum length"""
-    weights: np.ndarray[Any, np.dtype[np.float32]]
-    """[layers, heads, steps, S]: the attention of each step; the last one is the end token's, if it was reached"""
+    tokens: list[int]  # without start and end
+    log_probability: float  # Σ log p of all tokens, the end token too if it was reached
+    score: float  # what hypotheses are ranked by: higher is better
+    finished: bool  # whether the end token was reached before the maximum length
+    weights: np.ndarray[Any, np.dtype[np.float32]]  # [layers, heads, steps, S]; the last step is END's if finished
 
     @property
     def output_tokens(self) -> list[int]:
@@ -64,6 +62,11 @@ class LengthLimit:
     def max_length(self, source: int) -> int:
         """Return the maximum length for a source of so many tokens."""
         return max(1, self.shortest, min(self.longest, int(self.ratio * source + self.margin)))
+
+    def max_lengths(self, sources: list[int], prefixes: Prefixes) -> np.ndarray:
+        """Return the maximum lengths for sources of these lengths, each with room for its prefix and one more token."""
+        needed = [0] * len(sources) if prefixes is None else [len(prefix) + 1 for prefix in prefixes]
+        return np.maximum([self.max_length(length) for length in sources], needed)
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> LengthLimit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -10,26 +10,20 @@ from torch import Tensor
 
 from regard.search import graph_replay
 from regard.search.beam import beam
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
 from regard.search.log_probs import log_probs, sentence_chunks
-from regard.search.top_k import top_k as largest
+from regard.search.log_probs import top_k as largest
 from regard.text.vocabulary import END, START
 
-Choose = Callable[[Tensor], Tensor]
-"""log-probabilities [n, V] → tokens [n]"""
+Choose = Callable[[Tensor], Tensor]  # log-probabilities [n, V] → tokens [n]
 
 
 def greedy(
-    model: DecoderModel,
-    source: Tensor,
-    lengths: Tensor,
-    limit: LengthLimit,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    model: DecoderModel, source: Tensor, lengths: Tensor, limit: LengthLimit, prefixes: Prefixes = None
 ) -> list[Hypothesis]:
     """Take the most probable token at every step. source [B, S] of `lengths` [B]."""
     if source.is_cuda or graph_replay.can_replay(source.device):  # as a beam of one, whose steps can be replayed
-        hypotheses = beam(model, source, lengths, limit, width=1, prefixes=prefixes)
-        return [one for (one,) in hypotheses]
+        return [one for (one,) in beam(model, source, lengths, limit, width=1, prefixes=prefixes)]
     return _decode(model, source, lengths, limit, _most_probable, prefixes)
 
 
@@ -47,7 +41,7 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     generator: torch.Generator | None = None,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    prefixes: Prefixes = None,
 ) -> list[Hypothesis]:
     """Draw a token from softmax(logits / temperature) at every step.
 
@@ -81,75 +75,47 @@ def nucleus(probabilities: Tensor, p: float) -> Tensor:
 
 @torch.no_grad()
 def _decode(
-    model: DecoderModel,
-    source: Tensor,
-    lengths: Tensor,
-    limit: LengthLimit,
-    choose: Choose,
-    prefixes: Sequence[Sequence[int]] | None = None,
+    model: DecoderModel, source: Tensor, lengths: Tensor, limit: LengthLimit, choose: Choose, prefixes: Prefixes
 ) -> list[Hypothesis]:
     """Decode one hypothesis per sentence; finished sentences leave the batch."""
     source_lengths = lengths.tolist()
-    max_lengths = np.array([limit.max_length(length) for length in source_lengths])
-    if prefixes is not None:
-        max_lengths = np.maximum(max_lengths, [len(prefix) + 1 for prefix in prefixes])
-    paths = [_Path() for _ in source_lengths]
-    state, tokens = model.start(source, lengths), torch.full((len(paths), 1), START, device=source.device)
-    sentences, time = np.arange(len(paths)), 0
+    max_lengths = limit.max_lengths(source_lengths, prefixes)
+    # For each sentence and step: token, log-probability, attention weights.
+    outputs: list[list[tuple[int, float, np.ndarray]]] = [[] for _ in source_lengths]
+    state, tokens = model.start(source, lengths), torch.full((len(outputs), 1), START, device=source.device)
+    sentences, time = np.arange(len(outputs)), 0
     while len(sentences):
         logits, weights, state = model.step(state, tokens)
         parts = [
-            _next_tokens(
-                log_probs(part, time >= limit.shortest), choose, _prefix_tokens(prefixes, sentences[rows], time)
-            )
+            _next_tokens(log_probs(part, time >= limit.shortest), choose, prefixes, sentences[rows], time)
             for rows, part in sentence_chunks(logits[:, 0])
         ]
         chosen, gained = (torch.cat(part) for part in zip(*parts, strict=True))  # [B']
         gains = gained.tolist()
         rows_seen = weights[:, 0].float().cpu().numpy()
         for row, (sentence, token) in enumerate(zip(sentences.tolist(), chosen.tolist(), strict=True)):
-            paths[sentence].add(token, gains[row], rows_seen[row, ..., : source_lengths[sentence]])
+            outputs[sentence].append((token, gains[row], rows_seen[row, ..., : source_lengths[sentence]]))
         time += 1
         active = (chosen != END).cpu().numpy() & (time < max_lengths[sentences])
         tokens = chosen[:, None]
         if not active.all():
             rows = torch.from_numpy(np.flatnonzero(active)).to(source.device)
             state, tokens, sentences = state.keep(rows), tokens[rows], sentences[active]
-    return [path.hypothesis() for path in paths]
+    return [_hypothesis(*map(list, zip(*steps, strict=True))) for steps in outputs]
 
 
-class _Path:
-    """The tokens of one sentence so far."""
-
-    def __init__(self) -> None:
-        self.tokens: list[int] = []
-        self.weights: list[np.ndarray] = []
-        self.log_probability = 0.0
-
-    def add(self, token: int, gained: float, weights: np.ndarray) -> None:
-        self.tokens.append(token)
-        self.weights.append(weights)
-        self.log_probability += gained
-
-    def hypothesis(self) -> Hypothesis:
-        finished = self.tokens[-1] == END
-        tokens = self.tokens[:-1] if finished else self.tokens
-        score = self.log_probability / len(self.tokens)
-        return Hypothesis(tokens, self.log_probability, score, finished, np.stack(self.weights, 2))
+def _hypothesis(tokens: list[int], log_probabilities: list[float], weights: list[np.ndarray]) -> Hypothesis:
+    total, finished = sum(log_probabilities), tokens[-1] == END
+    return Hypothesis(tokens[:-1] if finished else tokens, total, total / len(tokens), finished, np.stack(weights, 2))
 
 
-def _next_tokens(log_probabilities: Tensor, choose: Choose, forced_tokens: list[int] | None) -> tuple[Tensor, Tensor]:
-    """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V]. `forced_tokens`: tokens that must be
-    taken, −1 where any may."""
+def _next_tokens(
+    log_probabilities: Tensor, choose: Choose, prefixes: Prefixes, rows: np.ndarray, time: int
+) -> tuple[Tensor, Tensor]:
+    """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V] of the sentences `rows`."""
     chosen = choose(log_probabilities)
-    if forced_tokens is not None:
-        given = torch.tensor(forced_tokens, device=chosen.device)
+    if prefixes is not None:  # their tokens at this step; −1 behind their end
+        forced = [prefixes[row][time] if time < len(prefixes[row]) else -1 for row in rows.tolist()]
+        given = torch.tensor(forced, device=chosen.device)
         chosen = torch.where(given >= 0, given, chosen)
     return chosen, log_probabilities.gather(-1, chosen[:, None])[:, 0]
-
-
-def _prefix_tokens(prefixes: Sequence[Sequence[int]] | None, sentences: np.ndarray, time: int) -> list[int] | None:
-    """Return the prefixes' tokens at this step, −1 behind their end."""
-    if prefixes is None:
-        return None
-    return [prefixes[s][time] if time < len(prefixes[s]) else -1 for s in sentences.tolist()]

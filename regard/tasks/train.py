@@ -27,8 +27,8 @@ from regard.training.out import check_out, create
 from regard.training.progress import Reporter, Screen, Silent
 
 
-class RecordingScreen:
-    """A screen that also records its lines, for a log that does not exist yet."""
+class BufferedScreen:
+    """A screen that also buffers its lines, for a log that does not exist yet."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -92,7 +92,7 @@ def train(
     autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
     chosen = spec.recipe(recipe, settings)
     check_out(folder, resume, overwrite)
-    run = _Run(spec, given, folder, machine, seed, resume, RecordingScreen(screen or Silent()))
+    run = _Run(spec, given, folder, machine, seed, resume, BufferedScreen(screen or Silent()))
     with locked(folder, run.screen):
         check_out(folder, resume, overwrite)  # again: another training may just have changed it
         return run.train(chosen, (settings or {}) if recipe is None else None, seconds, began)
@@ -114,7 +114,7 @@ class _Run:
     machine: Machine
     seed: int
     resume: bool
-    screen: RecordingScreen
+    screen: BufferedScreen
 
     def train(
         self, recipe: Recipe, settings: Mapping[str, Any] | None, seconds: float | None, began: float

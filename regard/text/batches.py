@@ -17,29 +17,18 @@ from regard.text.vocabulary import END, PAD, START
 class Batch:
     """A batch of B sentence pairs. S and T are the longest source and target; T includes the start or end token."""
 
-    source: Tensor
-    """[B, S]: source token ids, padded with PAD after the end"""
-    lengths: Tensor
-    """[B]: source lengths; on the CPU if the encoder reads them, on the device if the batch is for a CUDA graph"""
-    target: Tensor
-    """[B, T]: the decoder's input, beginning with START"""
-    expected: Tensor
-    """[B, T]: the tokens that the decoder should predict, ending with END"""
-    tokens: int
-    """the number of real target tokens: END counts, START and PAD do not"""
-    token_indices: Tensor | None
-    """the indices of real tokens in the flattened [B · T]; None: padding is not removed, and the loss must ignore it"""
-    alignment: Tensor | None = None
-    """bool [B, T, S]: the source positions that attention should weight, if attention is supervised"""
+    source: Tensor  # [B, S]: source token ids, padded with PAD after the end
+    lengths: Tensor  # [B]: source lengths; on the CPU for the encoder, on the device if the batch is for a CUDA graph
+    target: Tensor  # [B, T]: the decoder's input, beginning with START
+    expected: Tensor  # [B, T]: the tokens that the decoder should predict, ending with END
+    tokens: int  # the number of real target tokens: END counts, START and PAD do not
+    token_indices: Tensor | None  # of real tokens in [B · T]; None: padding stays, the loss must ignore it
+    alignment: Tensor | None = None  # bool [B, T, S]: the source positions to attend to, if attention is supervised
 
     def without_padding(self, values: Tensor) -> Tensor:
         """Return the values [B, T, ...] of the real target tokens only, [N, ...]."""
-        flattened = values.flatten(0, 1)
-        return (
-            flattened
-            if self.token_indices is None or len(self.token_indices) == len(flattened)
-            else flattened[self.token_indices]
-        )
+        flattened, indices = values.flatten(0, 1), self.token_indices
+        return flattened if indices is None or len(indices) == len(flattened) else flattened[indices]
 
     @classmethod
     def of(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:
@@ -48,7 +37,7 @@ class Batch:
         source, target, expected = map(padded, sides)
         real = (expected != PAD).flatten().nonzero()[:, 0]
         source, target, expected, real = (_to_device(part, device) for part in (source, target, expected, real))
-        return cls(source, _lengths(sides[0]), target, expected, len(real), real)
+        return cls(source, torch.tensor(list(map(len, sides[0]))), target, expected, len(real), real)
 
     @classmethod
     def in_few_shapes(cls, examples: Sequence[Example], device: torch.device | str = "cpu") -> Batch:
@@ -63,7 +52,7 @@ class Batch:
             side += [row] * filler
         source, target, expected = (padded(side, rounded(max(map(len, side)))) for side in sides)
         tokens = int((expected != PAD).sum())
-        parts = (source, _lengths(sides[0]), target, expected)
+        parts = (source, torch.tensor(list(map(len, sides[0]))), target, expected)
         source, lengths, target, expected = (_to_device(part, device) for part in parts)
         return cls(source, lengths, target, expected, tokens, None)
 
@@ -80,10 +69,6 @@ def _sides(examples: Sequence[Example]) -> tuple[list[list[int]], list[list[int]
         [[START, *example.target] for example in examples],
         [[*example.target, END] for example in examples],
     )
-
-
-def _lengths(rows: Sequence[Sequence[int]]) -> Tensor:
-    return torch.tensor([len(row) for row in rows])
 
 
 def _to_device(tensor: Tensor, device: torch.device | str) -> Tensor:

@@ -10,11 +10,9 @@ import regex
 
 Direction = Literal["ltr", "rtl"]
 
-CHARACTER = regex.compile(r"\X")
-"""an extended grapheme cluster of Unicode (UAX 29)"""
+CHARACTER = regex.compile(r"\X")  # an extended grapheme cluster of Unicode (UAX 29)
 JOINERS = "\u200c\u200d"
-VIRAMA = 9
-"""the combining class of the sign that joins two consonants of an Indic script"""
+VIRAMA = 9  # the combining class of the sign that joins two consonants of an Indic script
 WITHOUT_SPACES = regex.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )

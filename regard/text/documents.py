@@ -19,24 +19,19 @@ from regard.text.spelling import Spelling
 from regard.text.vocabulary import BYTES, PAD, SPECIAL, UNKNOWN, WORD_BEGINS, Piece, Vocabulary
 
 SENTENCE_ENDS = frozenset(".?!…।。？！")
-LONGEST_SENTENCE = 80
-"""the number of words after which a sentence ends even without punctuation"""
-IGNORED = -100
-"""the label that torch's cross-entropy ignores"""
+LONGEST_SENTENCE = 80  # the number of words after which a sentence ends even without punctuation
+IGNORED = -100  # the label that torch's cross-entropy ignores
 LENGTH_MULTIPLE = 16
 """S is a multiple of this if batches come in few shapes: kernels are compiled again for other sizes"""
-MIN_WORDS, MIN_NGRAMS = 256, 64
-"""the minimum of U and of G if batches come in few shapes"""
+MIN_WORDS, MIN_NGRAMS = 256, 64  # the minimum of U and of G if batches come in few shapes
 
 
 class Document(NamedTuple):
     """A text split into words and sentences."""
 
     pieces: list[Piece]
-    words: list[str]
-    """the text of each piece, in lower case"""
-    sentences: list[int]
-    """the number of pieces of each sentence"""
+    words: list[str]  # the text of each piece, in lower case
+    sentences: list[int]  # the number of pieces of each sentence
 
 
 class Reader:
@@ -71,24 +66,15 @@ def _sentences(words: Sequence[str]) -> list[int]:
 class DocumentBatch:
     """A batch of B texts."""
 
-    source: Tensor
-    """[B, S]: token ids, padded with 0"""
-    lengths: Tensor
-    """[B], at least 1; on the CPU, where an RNN needs them, or on the device, if batches come in few shapes"""
-    ngrams: Tensor
-    """[U, G]: the n-gram ids of each distinct word, padded with 0; word 0 is empty and has none"""
-    word_indices: Tensor
-    """[B, S]: the index of each word in `ngrams`"""
-    sentences: Tensor
-    """[B, N]: the number of words of each sentence, padded with 0"""
-    tokens: int
-    """the number of words"""
-    labels: Tensor | None = None
-    """[B]; IGNORED in rows that only fill up"""
-    fold: Tensor | None = None
-    """[B]: for training texts, the fold of the data that each belongs to"""
-    ratios: Tensor | None = None
-    """[B, S, 2C]: for training texts, how informative each word is by the counts of the other folds"""
+    source: Tensor  # [B, S]: token ids, padded with 0
+    lengths: Tensor  # [B], at least 1; on the CPU, where an RNN needs them, or, in few shapes, on the device
+    ngrams: Tensor  # [U, G]: the n-gram ids of each distinct word, padded with 0; word 0 is empty and has none
+    word_indices: Tensor  # [B, S]: the index of each word in `ngrams`
+    sentences: Tensor  # [B, N]: the number of words of each sentence, padded with 0
+    tokens: int  # the number of words
+    labels: Tensor | None = None  # [B]; IGNORED in rows that only fill up
+    fold: Tensor | None = None  # [B]: for training texts, the fold of the data that each belongs to
+    ratios: Tensor | None = None  # [B, S, 2C]: for training, how informative each word is by counts of the other folds
 
     @cached_property
     def attention_mask(self) -> Tensor:
@@ -148,10 +134,7 @@ class DocumentBatch:
         )
 
     def to(self, device: torch.device, lengths: bool = False) -> DocumentBatch:
-        """Return the batch on the device; with `lengths`, the lengths are moved, too.
-
-        To a GPU, all tensors go in one asynchronous copy.
-        """
+        """Return the batch on the device, with `lengths` also its lengths; to a GPU, in one asynchronous copy."""
         names = [field.name for field in fields(self) if isinstance(getattr(self, field.name), Tensor)]
         names = [name for name in names if lengths or name != "lengths"]
         parts = [getattr(self, name) for name in names]

@@ -26,12 +26,9 @@ class Example(NamedTuple):
 class Variety:
     """How often the form of an example is varied."""
 
-    segmentation: float = 0.0
-    """the fraction of merges left out (BPE-dropout)"""
-    lower_case: float = 0.0
-    """the fraction of sources in lower case"""
-    no_stop: float = 0.0
-    """the fraction of pairs without their final full stops"""
+    segmentation: float = 0.0  # the fraction of merges left out (BPE-dropout)
+    lower_case: float = 0.0  # the fraction of sources in lower case
+    no_stop: float = 0.0  # the fraction of pairs without their final full stops
 
 
 class Examples:

@@ -12,14 +12,10 @@ from dataclasses import dataclass, replace
 from regard.text.pairs import Corpus, Pair
 from regard.text.vocabulary import Piece
 
-Counted = tuple[Pair, int]
-"""a pair and the number of tokens of its longer side"""
-MIN_CHARACTER_LIMIT, MIN_TOKEN_LIMIT = 1_000, 400
-"""lower bounds of limits taken from the data"""
-QUANTILE, FACTOR = 0.95, 6
-"""a limit is this factor times this quantile of the lengths"""
-MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"
-"""the recipe keys that set the limits"""
+Counted = tuple[Pair, int]  # a pair and the number of tokens of its longer side
+MIN_CHARACTER_LIMIT, MIN_TOKEN_LIMIT = 1_000, 400  # lower bounds of limits taken from the data
+QUANTILE, FACTOR = 0.95, 6  # a limit is this factor times this quantile of the lengths
+MAX_CHARACTERS, MAX_TOKENS = "training.max_characters", "training.max_tokens"  # the recipe keys that set the limits
 
 
 def limit_from(lengths: Sequence[int], minimum: int) -> int:
@@ -43,30 +39,21 @@ def within_characters(corpus: Corpus, limit: int) -> Corpus:
     within = [pair for pair in corpus.pairs if characters(pair) <= limit]
     if len(within) == len(corpus.pairs):
         return corpus
-    if not within:
-        raise ValueError(
-            f"{corpus.name}: no pair left: all are longer than {limit:,} characters ({MAX_CHARACTERS}); "
-            "expected a higher limit"
-        )
     reason = f"longer than {limit:,} characters ({MAX_CHARACTERS})"
+    if not within:
+        raise ValueError(f"{corpus.name}: no pair left: all are {reason}; expected a higher limit")
     skipped = [pair.line for pair in corpus.pairs if characters(pair) > limit]
     return replace(corpus, pairs=within, skipped=corpus.skipped | {reason: skipped})
 
 
 @dataclass(frozen=True)
 class TokenLimit:
-    """The training and dev pairs that are not too long, by their number of tokens.
+    """The training and dev pairs within a limit of tokens; for dev it is at least what its own lengths give."""
 
-    The limit of the dev part is raised to the one that its own lengths give.
-    """
-
-    limit: int
-    """the limit of the training part"""
-    train: list[int]
-    """the indices of the training pairs within the limit"""
+    limit: int  # the limit of the training part
+    train: list[int]  # the indices of the training pairs within the limit
     dev: list[int]
-    skipped: list[str]
-    """for each part, a sentence about the pairs beyond the limit"""
+    skipped: list[str]  # for each part, a sentence about the pairs beyond the limit
 
     @classmethod
     def of(cls, train: Sequence[Counted], dev: Sequence[Counted], limit: int | None) -> TokenLimit:

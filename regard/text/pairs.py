@@ -19,11 +19,9 @@ from typing import Any
 
 from regard.text.normal import tidy
 
-Row = tuple[str, str] | str
-"""the two sides of a line, or the reason why it has none"""
+Row = tuple[str, str] | str  # the two sides of a line, or the reason why it has none
 
 EXPECTED = "expected lines of source TAB target, a .jsonl with source and target, or two parallel text files"
-TABLE_SUFFIXES = (".tsv",)
 JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".json")
 LINES_SHOWN = 5
 
@@ -55,10 +53,8 @@ class Corpus:
 
     pairs: list[Pair]
     lines: int
-    skipped: dict[str, list[int]]
-    """reason → the lines skipped for it"""
-    name: str = ""
-    """the names of the files, without folders"""
+    skipped: dict[str, list[int]]  # reason → the lines skipped for it
+    name: str = ""  # the names of the files, without folders
 
     @cached_property
     def digest(self) -> str:
@@ -142,13 +138,12 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[str]:
 def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> Iterator[Row]:
     """Yield the row of each line; the number and the names of the files decide the format."""
     files = _files(paths)
-    kinds = [_kind(file) for file in files]
     if len(files) == 1:
-        return _objects(files[0], languages) if kinds[0] in JSON_LINES_SUFFIXES else table_rows(files[0])
+        return _objects(files[0], languages) if is_json_lines(files[0]) else table_rows(files[0])
     if len(files) != 2:
         raise ValueError(f"{len(files)} files of pairs came; expected one, or two parallel text files")
-    for file, kind in zip(files, kinds, strict=True):
-        if kind in TABLE_SUFFIXES + JSON_LINES_SUFFIXES:
+    for file in files:
+        if is_json_lines(file) or _kind(file) == ".tsv":
             raise ValueError(f"{file} holds pairs by itself; expected it alone, or two parallel text files")
     return _parallel(files[0], files[1])
 
@@ -160,7 +155,7 @@ def table_rows(file: Path) -> Iterator[Row]:
         if text is None:
             yield "not UTF-8"
         elif "\t" in text:
-            source, target = text.split("\t", maxsplit=2)[:2]
+            source, target, *_ = text.split("\t", maxsplit=2)
             yield source, target
         else:
             yield "no tab: 1 column" if text.strip() else "empty line"
@@ -211,12 +206,18 @@ def _fields(record: dict[str, Any], languages: tuple[str, str] | None) -> Row:
         if languages is None:
             return "translation not of 2 languages"
         texts, names = record["translation"], languages
+    missing = [name for name in names if name not in texts]
+    return f"no {missing[0]!r} in translation" if missing else text_fields(texts, names)
+
+
+def text_fields(record: dict[str, Any], names: tuple[str, str]) -> Row:
+    """Return two fields of a JSON object, or the reason why one of them is not text."""
     for name in names:
-        if not isinstance(texts.get(name), str):
-            return f"{name!r} is not text" if name in texts else f"no {name!r} in translation"
-        if has_lone_surrogate(texts[name]):
+        if not isinstance(record[name], str):
+            return f"{name!r} is not text"
+        if has_lone_surrogate(record[name]):
             return "half a surrogate pair"
-    return texts[names[0]], texts[names[1]]
+    return record[names[0]], record[names[1]]
 
 
 def has_lone_surrogate(text: str) -> bool:
@@ -277,9 +278,9 @@ def _tidied(sides: tuple[str, str], reverse: bool) -> tuple[str, str]:
 
 def _objection(sides: tuple[str, str], seen: set[tuple[str, str]], row_format: RowFormat) -> str | None:
     """Return the reason why a pair is not used for training, if there is one."""
-    source, target = sides
-    if not source or not target:
-        return f"empty {row_format.sides[1]}" if source else f"empty {row_format.sides[0]}" if target else "empty line"
+    empty = [name for name, side in zip(row_format.sides, sides, strict=True) if not side]
+    if empty:
+        return f"empty {empty[0]}" if len(empty) == 1 else "empty line"
     return "exact duplicate" if sides in seen else None
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 BEGINS, ENDS = "\x02", "\x03"
 LENGTHS = (3, 4, 5)
-MIN_WORDS_PER_NGRAM = 2
-"""n-grams of fewer words are left out: they add nothing to the word itself"""
+MIN_WORDS_PER_NGRAM = 2  # n-grams of fewer words are left out: they add nothing to the word itself
 
 
 class Spelling:

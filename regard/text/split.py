@@ -18,7 +18,7 @@ def split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     part only if n grows or the new source ranks before it.
     """
     keys = [match_key(pair.source) for pair in pairs]
-    ranked = sorted(set(keys), key=_rank)
+    ranked = sorted(set(keys), key=lambda key: hashlib.blake2b(key.encode(), digest_size=16).digest())
     count = dev_size(len(ranked))
     if count == 0:
         raise ValueError(f"a dev part needs 5 distinct sources, {len(ranked)} came; add pairs, or give some with --dev")
@@ -41,7 +41,3 @@ def leaked_sources(train: Sequence[Pair], dev: Sequence[Pair]) -> int:
 def shared_targets(train: Sequence[Pair], dev: Sequence[Pair]) -> int:
     """Return how many distinct targets of dev, by `match_key`, also occur in train."""
     return len({match_key(pair.target) for pair in dev} & {match_key(pair.target) for pair in train})
-
-
-def _rank(key: str) -> bytes:
-    return hashlib.blake2b(key.encode(), digest_size=16).digest()

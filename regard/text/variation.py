@@ -74,10 +74,8 @@ class Segmentations:
         """Return the token ids of the pieces; a piece that is not in the vocabulary becomes its bytes."""
         ids: list[int] = []
         for piece in pieces:
-            if piece in self._tokens:
-                ids.append(self._tokens[piece])
-            else:
-                ids += [self._tokens[BYTES[byte]] for byte in piece.encode()]
+            names = [piece] if piece in self._tokens else [BYTES[byte] for byte in piece.encode()]
+            ids += [self._tokens[name] for name in names]
         return ids
 
 

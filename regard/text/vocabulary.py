@@ -79,8 +79,7 @@ class Vocabulary:
     @property
     def merges(self) -> list[tuple[str, str]]:
         """The BPE merges, in the order in which they were learned; empty for a vocabulary of words."""
-        merges = json.loads(self._tokenizer.to_str())["model"].get("merges", [])
-        return [(first, second) for first, second in merges]
+        return [(first, second) for first, second in json.loads(self.to_json())["model"].get("merges", [])]
 
     @property
     def tokens(self) -> dict[str, int]:
@@ -123,15 +122,15 @@ def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary
 
 def learn_words(texts: Sequence[str], size: int | None = None) -> Vocabulary:
     """Collect all words and punctuation marks, lower-cased, or the `size` most frequent of them."""
-    normalizer, chunks = normalizers.Lowercase(), _word_chunks()
+    split = [pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated"), pre_tokenizers.WhitespaceSplit()]
+    normalizer, chunks = normalizers.Lowercase(), pre_tokenizers.Sequence(split)
     counts = Counter(
         chunk for text in texts for chunk, _ in chunks.pre_tokenize_str(normalizer.normalize_str(tidy(text)))
     )
     reserved = (*SPECIAL, UNKNOWN)
     words = [word for word, _ in counts.most_common(size) if word not in reserved]
-    tokenizer = Tokenizer(
-        models.WordLevel({word: number for number, word in enumerate((*reserved, *words))}, unk_token=UNKNOWN)
-    )
+    ids = {word: number for number, word in enumerate((*reserved, *words))}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, chunks
     return Vocabulary(tokenizer)
 
@@ -148,13 +147,6 @@ def _subword_chunks() -> pre_tokenizers.PreTokenizer:
     """Split into words with their mark; punctuation is split off, so that "boy" and "boy." share a piece."""
     marked = pre_tokenizers.Metaspace(replacement=WORD_BEGINS, prepend_scheme="always", split=True)
     return pre_tokenizers.Sequence([marked, pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated")])
-
-
-def _word_chunks() -> pre_tokenizers.PreTokenizer:
-    """Split into words and punctuation marks."""
-    return pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated"), pre_tokenizers.WhitespaceSplit()]
-    )
 
 
 def _join(names: Sequence[str]) -> str:

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import regard
-from regard.evidence.altered import altered
-from regard.evidence.of_translation import examined, gradient, leave_one_out
+from regard.evidence.of_translation import altered, examined, gradient, leave_one_out
 from regard.look.trace import Trace
 from tests.training.toy import PAIRS, RECIPES
 

@@ -30,8 +30,8 @@ def point(tab: Any, row: int, column: int) -> None:
     tab.mouse.move(box["x"] + (column + 0.5) * size[0], box["y"] + (row + 0.5) * size[1])
 
 
-def said(tab: Any) -> str:
-    return " ".join(tab.locator(".said").inner_text().split())
+def summary(tab: Any) -> str:
+    return " ".join(tab.locator(".summary").inner_text().split())
 
 
 def lit(tab: Any, where: str) -> list[str]:

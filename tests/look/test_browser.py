@@ -6,21 +6,21 @@ from regard.look.history import Moment
 from regard.look.page import history_page, page
 from regard.look.table import END
 from regard.look.trace import Trace
-from tests.look.browser import Open, at, lit, lit_heads, point, said, told
+from tests.look.browser import Open, at, lit, lit_heads, point, summary, told
 from tests.look.traces import MARATHI, arabic, chinese, many_heads, marathi, moments, plain
 
 
 def test_pointing_at_a_cell(show: Open) -> None:
     trace = marathi()
     tab = show(page([trace]))
-    assert "Point at a word" in said(tab)
+    assert "Point at a word" in summary(tab)
     point(tab, 1, 2)
-    assert said(tab) == f"माणूस looks at man with {at(trace, 1, 2)}"
+    assert summary(tab) == f"माणूस looks at man with {at(trace, 1, 2)}"
     assert (lit(tab, ".name"), lit(tab, ".head")) == (["माणूस"], ["man"])
     assert lit(tab, ".pair .part") == ["man", "माणूस"]
     assert tab.locator(".band:visible").count() == 2
     tab.mouse.move(1, 1)
-    assert "Point at a word" in said(tab) and lit(tab, ".name") == []
+    assert "Point at a word" in summary(tab) and lit(tab, ".name") == []
 
 
 def test_pointing_at_words(show: Open) -> None:
@@ -29,14 +29,14 @@ def test_pointing_at_words(show: Open) -> None:
     tab = show(page([trace]))
     tab.locator(".name", has_text="वर्तमानपत्र").hover()
     best = weights[3].argmax()
-    assert said(tab).startswith(f"वर्तमानपत्र looks at {trace.source.words[best].text} {told(weights[3, best])}")
+    assert summary(tab).startswith(f"वर्तमानपत्र looks at {trace.source.words[best].text} {told(weights[3, best])}")
     assert lit_heads(tab) == [
         word.text or END for word, weight in zip(trace.source.words, weights[3], strict=True) if weight >= 0.04
     ]
     tab.locator(".head", has_text="garden").hover()
-    assert said(tab).startswith("garden is looked at by बागेत ")
+    assert summary(tab).startswith("garden is looked at by बागेत ")
     tab.locator(".pair dd").nth(1).locator("[data-word='4']").hover()
-    assert said(tab).startswith("वाचत looks at reading ")
+    assert summary(tab).startswith("वाचत looks at reading ")
 
 
 def test_the_links(show: Open) -> None:
@@ -46,17 +46,17 @@ def test_the_links(show: Open) -> None:
     assert tab.locator(".links .token").count() == len(trace.source.words) + len(trace.target.words)
     assert tab.locator(".base path").count() >= len(trace.target.words)
     assert tab.locator(".near path").count() == 0
-    tab.locator(".looking .token", has_text="माणूस").hover()
-    assert said(tab).startswith("माणूस looks at man ")
+    tab.locator(".query-tokens .token", has_text="माणूस").hover()
+    assert summary(tab).startswith("माणूस looks at man ")
     assert tab.locator(".near path").count() > 1
-    assert tab.locator(".looked .token", has_text="man").get_attribute("data-weight") == at(trace, 1, 2)
+    assert tab.locator(".key-tokens .token", has_text="man").get_attribute("data-weight") == at(trace, 1, 2)
     tab.locator(".links").focus()
     tab.keyboard.press("Home")
-    assert lit(tab, ".looking .token") == ["म्हातारा"]
+    assert lit(tab, ".query-tokens .token") == ["म्हातारा"]
     tab.keyboard.press("ArrowRight")
-    assert lit(tab, ".looking .token") == ["माणूस"]
+    assert lit(tab, ".query-tokens .token") == ["माणूस"]
     tab.keyboard.press("ArrowUp")
-    assert lit(tab, ".looked .token") == ["man"] and said(tab).startswith("man is looked at by माणूस")
+    assert lit(tab, ".key-tokens .token") == ["man"] and summary(tab).startswith("man is looked at by माणूस")
 
 
 def test_curves_end_at_their_words(show: Open) -> None:
@@ -67,7 +67,8 @@ def test_curves_end_at_their_words(show: Open) -> None:
         gaps = tab.evaluate(
             """() => [...document.querySelectorAll(".base path")].map((path) => {
                  const flat = document.querySelector(".flat");
-                 const word = document.querySelectorAll(".looked .token")[path.dataset.column].getBoundingClientRect();
+                 const words = document.querySelectorAll(".key-tokens .token");
+                 const word = words[path.dataset.column].getBoundingClientRect();
                  const svg = path.ownerSVGElement.getBoundingClientRect();
                  const start = path.getPointAtLength(0);
                  return flat ? Math.abs(svg.x + start.x - word.x - word.width / 2)
@@ -83,14 +84,14 @@ def test_arrow_keys(show: Open) -> None:
     tab.locator(".grid").focus()
     for key in ("Home", "ArrowRight", "ArrowDown", "ArrowRight"):
         tab.keyboard.press(key)
-    assert said(tab) == f"माणूस looks at man with {at(trace, 1, 2)}"
+    assert summary(tab) == f"माणूस looks at man with {at(trace, 1, 2)}"
     for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft"):
         tab.keyboard.press(key)
-    assert said(tab).startswith("माणूस looks at man ") and lit(tab, ".head") == []
+    assert summary(tab).startswith("माणूस looks at man ") and lit(tab, ".head") == []
     tab.keyboard.press("End")
     tab.keyboard.press("ArrowUp")
     tab.keyboard.press("ArrowUp")
-    assert said(tab).startswith(f"{END} is looked at by ")
+    assert summary(tab).startswith(f"{END} is looked at by ")
 
 
 def test_all_can_be_reached_by_tab(show: Open) -> None:
@@ -112,7 +113,7 @@ def test_pieces(show: Open) -> None:
     assert tab.locator(".name").all_inner_texts() == [piece.text or END for piece in trace.target.pieces]
     assert tab.locator(".head").all_inner_texts() == [piece.text or END for piece in trace.source.pieces]
     point(tab, 7, 4)
-    assert said(tab) == f"वाच looks at read with {told(trace.weights[7, 4])}"
+    assert summary(tab) == f"वाच looks at read with {told(trace.weights[7, 4])}"
 
 
 def test_stepping_through_decoding(show: Open) -> None:
@@ -121,15 +122,15 @@ def test_stepping_through_decoding(show: Open) -> None:
     slider = tab.get_by_label("Step of decoding")
     slider.focus()
     tab.keyboard.press("Home")  # the first piece: half of the first word
-    assert tab.locator(".name:not(.unsaid)").all_inner_texts() == ["म्हातारा"]
+    assert tab.locator(".name:not(.unrevealed)").all_inner_texts() == ["म्हातारा"]
     assert lit(tab, ".name") == ["म्हातारा"]
-    assert tab.locator(".pair dd").nth(1).locator("[data-unit]:not(.unsaid)").all_inner_texts() == ["म्हा"]
+    assert tab.locator(".pair dd").nth(1).locator("[data-unit]:not(.unrevealed)").all_inner_texts() == ["म्हा"]
     for _ in range(7):
         tab.keyboard.press("ArrowRight")
     assert "step 8 of 12" in tab.locator(".player").inner_text()
     assert lit(tab, ".name") == ["वाचत"]
-    said_now = tab.locator(".pair dd").nth(1).locator("[data-unit]:not(.unsaid)").all_inner_texts()
-    assert "".join(said_now) == MARATHI.replace(" ", "")[: len("".join(said_now))] and said_now[-1] == "वाच"
+    revealed = tab.locator(".pair dd").nth(1).locator("[data-unit]:not(.unrevealed)").all_inner_texts()
+    assert "".join(revealed) == MARATHI.replace(" ", "")[: len("".join(revealed))] and revealed[-1] == "वाच"
     bars = [item.split("\n") for item in tab.locator(".bars li").all_inner_texts()]
     step = trace.steps[7]
     assert bars[0] == ["वाच", f"{100 * step.probability:.1f} %"]
@@ -137,7 +138,7 @@ def test_stepping_through_decoding(show: Open) -> None:
     tab.keyboard.press(",")
     assert "step 7 of 12" in tab.locator(".player").inner_text()
     tab.keyboard.press("Escape")
-    assert tab.locator(".unsaid").count() == 0 and lit(tab, ".name") == []
+    assert tab.locator(".unrevealed").count() == 0 and lit(tab, ".name") == []
 
 
 def test_stepping_in_the_links(show: Open) -> None:
@@ -145,7 +146,7 @@ def test_stepping_in_the_links(show: Open) -> None:
     tab.locator("input[value=links]").check(force=True)
     slider = tab.get_by_label("Step of decoding")
     slider.fill("3")
-    assert tab.locator(".looking .token:not(.unsaid)").all_inner_texts() == ["म्हातारा", "माणूस"]
+    assert tab.locator(".query-tokens .token:not(.unrevealed)").all_inner_texts() == ["म्हातारा", "माणूस"]
     rows = tab.locator(".base path[visibility=visible]").evaluate_all("(all) => all.map((path) => path.dataset.row)")
     assert rows and set(rows) <= {"0", "1"}
 
@@ -165,11 +166,11 @@ def test_heads_and_layers(show: Open) -> None:
     trace = many_heads(4, 4)
     tab = show(page([trace]))
     point(tab, 0, 0)
-    assert said(tab).endswith(at(trace, 0, 0))
+    assert summary(tab).endswith(at(trace, 0, 0))
     tab.locator("select[name=layer]").select_option("3")  # counted from 0, as everywhere
     tab.locator("select[name=head]").select_option(label="3")
     tab.locator(".name").first.hover()
-    assert said(tab) == f"म्हातारा looks at {END} 1.00"
+    assert summary(tab) == f"म्हातारा looks at {END} 1.00"
     tab.locator("input[name=attention][value='1']").check(force=True)
     assert tab.locator(".name").all_inner_texts() == tab.locator(".head").all_inner_texts()
     assert tab.locator(".name").first.inner_text() == "The"
@@ -202,7 +203,7 @@ def test_evidence_beside_the_weights(show: Open) -> None:
     assert "agreement with the weights 0.63" in tab.locator("figure").nth(1).inner_text()
     point(tab, 1, 2)
     value = trace.evidence[0].values[1, 2]
-    found = said(tab)
+    found = summary(tab)
     assert found.startswith(f"माणूस looks at man with {at(trace, 1, 2)} leave one out ")
     assert abs(float(found.split()[-1]) - value) < 0.03
     assert tab.locator(".name.on").count() == 2
@@ -229,8 +230,8 @@ def test_frames_side_by_side(show: Open) -> None:
     second.locator("input[value=links]").check(force=True)
     assert second.locator(".links").count() == 1 and first.locator(".links").count() == 0
     first.locator(".name").first.hover()
-    assert "looks at" in first.locator(".said").inner_text()
-    assert "looks at" not in second.locator(".said").inner_text()
+    assert "looks at" in first.locator(".summary").inner_text()
+    assert "looks at" not in second.locator(".summary").inner_text()
     for inner in (first, second):
         inner.wait_for_function("() => Math.abs(window.innerHeight - document.body.getBoundingClientRect().height) < 6")
         assert inner.evaluate("() => document.documentElement.scrollHeight <= window.innerHeight + 1")
@@ -255,11 +256,11 @@ def test_the_history(show: Open) -> None:
     assert "update 250 · epoch 0.8" in tab.locator(".time").inner_text()
     assert tab.locator(".curve .number").all_inner_texts() == [f"{given[0].loss:.3f}", f"{given[0].score:.1f}"]
     point(tab, 1, 2)
-    early = float(said(tab).split()[-1])
+    early = float(summary(tab).split()[-1])
     tab.keyboard.press("End")
     point(tab, 1, 1)
     point(tab, 1, 2)
-    assert float(said(tab).split()[-1]) > 3 * early
+    assert float(summary(tab).split()[-1]) > 3 * early
     tab.locator(".list button").nth(1).click()
     assert tab.locator(".time output").inner_text().startswith("update 1,500")
     box = tab.locator(".curve svg").first.bounding_box()

@@ -11,7 +11,7 @@ from regard.look.colours import colour
 from regard.look.page import page
 from regard.look.table import END
 from regard.look.trace import Trace
-from tests.look.browser import Open, at, lit, point, said
+from tests.look.browser import Open, at, lit, point, summary
 from tests.look.traces import arabic, chinese, into_arabic, many_heads, marathi, square
 
 
@@ -25,7 +25,7 @@ def test_right_to_left(show: Open) -> None:
     box = tab.locator(".band.down").bounding_box()
     assert abs(box["x"] - heads[0]) < 2
     point(tab, 0, 0)  # the cell at the far left
-    assert said(tab).startswith(f"The looks at {END} with ")
+    assert summary(tab).startswith(f"The looks at {END} with ")
     tab.locator(".grid").focus()
     for key in ("Home", "ArrowLeft"):
         tab.keyboard.press(key)
@@ -36,7 +36,7 @@ def test_right_to_left(show: Open) -> None:
     assert heads == sorted(heads)
     assert tab.locator(".name > span").first.get_attribute("dir") == "rtl"
     tab.locator("input[value=links]").check(force=True)
-    words = [box["x"] for box in (each.bounding_box() for each in tab.locator(".looking .token").all())]
+    words = [box["x"] for box in (each.bounding_box() for each in tab.locator(".query-tokens .token").all())]
     assert words == sorted(words, reverse=True)
 
 
@@ -97,8 +97,8 @@ def test_a_phone_needs_no_sideways_scrolling(show: Open, trace: Trace) -> None:
     for view in ("grid", "links"):
         tab.locator(f"input[value={view}]").check(force=True)
         assert tab.evaluate("() => document.documentElement.scrollWidth") <= 375
-        tab.locator(".name, .looking .token").nth(1).tap()
-        assert said(tab).startswith(trace.target.words[1].text + " looks at ")
+        tab.locator(".name, .query-tokens .token").nth(1).tap()
+        assert summary(tab).startswith(trace.target.words[1].text + " looks at ")
 
 
 def test_first_paint(show: Open) -> None:
@@ -116,20 +116,20 @@ def test_long_texts_stay_usable(show: Open) -> None:
     assert time.monotonic() - begun < 6
     begun = time.monotonic()
     point(tab, 3, 4)
-    assert said(tab) == f"{trace.target.words[3].text} looks at {trace.source.words[4].text} with {at(trace, 3, 4)}"
+    assert summary(tab) == f"{trace.target.words[3].text} looks at {trace.source.words[4].text} with {at(trace, 3, 4)}"
     assert time.monotonic() - begun < 1
     tab.locator(".grid").focus()
     tab.keyboard.press("End")
-    assert trace.source.words[499].text in said(tab)
+    assert trace.source.words[499].text in summary(tab)
     tab.get_by_text("Whole picture").click()
     point(tab, 250, 250)
-    assert trace.target.words[250].text in said(tab) and trace.source.words[250].text in said(tab)
+    assert trace.target.words[250].text in summary(tab) and trace.source.words[250].text in summary(tab)
     begun = time.monotonic()
     tab.locator("input[value=links]").check(force=True)
     assert 0 < tab.locator(".base path").count() <= 1000
     assert time.monotonic() - begun < 6
-    tab.locator(".looking .token").nth(2).hover()
-    assert said(tab).startswith(trace.target.words[2].text)
+    tab.locator(".query-tokens .token").nth(2).hover()
+    assert summary(tab).startswith(trace.target.words[2].text)
 
 
 @pytest.mark.parametrize("letters", ["abcdefgh", "ابتثجحخد"], ids=["ltr", "rtl"])

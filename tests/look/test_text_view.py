@@ -93,5 +93,5 @@ def test_a_page_marks_the_whole_text_before_anything_is_pointed_at(show: Open) -
     )
     assert len(grounds) == 301 and grounds[100] == rgb(colour(1.0))
     assert len({grounds[100], grounds[200], grounds[50]}) == 3  # also of weights far below 1/255
-    said = " ".join(tab.locator(".said").inner_text().split())
-    assert said.startswith("good looks at w100 0.0200 w200 0.0100")
+    summary = " ".join(tab.locator(".summary").inner_text().split())
+    assert summary.startswith("good looks at w100 0.0200 w200 0.0100")

@@ -48,3 +48,12 @@ def test_what_no_trace_has_is_refused_before_anything_is_written(tmp_path: Path)
     with pytest.raises(ValueError, match=r"^layer: expected only 0, got 3"):
         views.save([marathi(), chinese()], tmp_path / "a.svg", layer=3)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_view_is_one_error_that_names_it_and_those_there_are(tmp_path: Path) -> None:
+    message = r"^view: expected grid or links or text, got 'coverage'$"
+    with pytest.raises(ValueError, match=message):
+        views.in_terminal(marathi(), colours=False, view="coverage")
+    with pytest.raises(ValueError, match=message):
+        views.save([marathi()], tmp_path / "a.svg", view="coverage")
+    assert not list(tmp_path.iterdir())

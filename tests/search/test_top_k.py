@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.search.top_k import BLOCK, top_k
+from regard.search.log_probs import BLOCK, top_k
 
 
 def check(scores: Tensor, count: int) -> None:

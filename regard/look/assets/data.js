@@ -10,7 +10,7 @@ const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(di
 const digits = ({ top }) => (top < 0.05 ? 4 : 2);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-/** A side by its words or its units (pieces, but no cut within a character): names beside rows or above columns. */
+/** A side by its words or its units (pieces, but no cut within a character): its names label rows or columns. */
 function named(side, level) {
   const texts = level === "words" ? side.words : side.units.map(([, text]) => text);
   const end = side.ended ? texts.length - 1 : -1;
@@ -25,23 +25,23 @@ function picture(rows, columns, values, more) {
 }
 
 /** The weights of one attention; a layer or head of −1 is the mean over all. */
-function weighed(trace, { attention, layer, head, level }) {
-  const found = trace.attentions[attention];
-  const rows = named(trace[found.rows], level);
-  const columns = named(trace[found.columns], level);
+function attentionPicture(trace, { attention, layer, head, level }) {
+  const given = trace.attentions[attention];
+  const rows = named(trace[given.rows], level);
+  const columns = named(trace[given.columns], level);
   const values = new Float32Array(rows.names.length * columns.names.length);
-  const all = bytes((level === "words" && found.words) || found.units);
-  const layers = layer < 0 ? range(found.layers) : [layer];
-  const heads = head < 0 ? range(found.heads) : [head];
+  const all = bytes((level === "words" && given.words) || given.units);
+  const layers = layer < 0 ? range(given.layers) : [layer];
+  const heads = head < 0 ? range(given.heads) : [head];
   for (const i of layers) {
     for (const j of heads) {
-      const first = (i * found.heads + j) * values.length;
+      const first = (i * given.heads + j) * values.length;
       for (let place = 0; place < values.length; place += 1) values[place] += all[first + place];
     }
   }
   let most = 0;
   for (let place = 0; place < values.length; place += 1) {
-    values[place] *= found.top / (255 * layers.length * heads.length);
+    values[place] *= given.top / (255 * layers.length * heads.length);
     most = Math.max(most, values[place]);
   }
   /* Long sentences spread their weights thin: the darkest colour is then less than 1, and the legend says so. In a
@@ -51,8 +51,8 @@ function weighed(trace, { attention, layer, head, level }) {
   return picture(rows, columns, values, { low: 0, top, level });
 }
 
-/** A matrix that speaks for or against the weights; always by words. */
-function spoken(trace, evidence) {
+/** The values of one kind of evidence about the weights; always by words. */
+function evidencePicture(trace, evidence) {
   const { low, high, values } = trace.evidence[evidence];
   const top = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const numbers = Float32Array.from(bytes(values), (byte) => low + (byte / 255) * (high - low));

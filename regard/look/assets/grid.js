@@ -89,7 +89,7 @@ class Grid extends View {
     const place = Math.floor((event.clientX - box.left) / this.sizes.wide);
     const column = this.right ? this.shown.width - 1 - place : place;
     const row = Math.floor((event.clientY - box.top) / this.sizes.high);
-    const inside = row >= 0 && row < this.said && column >= 0 && column < this.shown.width;
+    const inside = row >= 0 && row < this.revealedRows && column >= 0 && column < this.shown.width;
     return inside ? { row, column } : null;
   }
 
@@ -100,7 +100,7 @@ class Grid extends View {
   /** Left of the first column is the row as a whole, above the first row the column. */
   next(key) {
     const { row, column } = this.focus ?? this.first();
-    const [last, lowest] = [this.shown.width - 1, this.said - 1];
+    const [last, lowest] = [this.shown.width - 1, this.revealedRows - 1];
     const [forward, back] = this.right ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
     if (key === forward) return { row, column: Math.min(column + 1, last) };
     if (key === back) return { row, column: Math.max(column - 1, row < 0 ? 0 : -1) };
@@ -135,12 +135,12 @@ class Grid extends View {
     });
   }
 
-  /** Only so many rows and columns have been said. */
+  /** Show only the first rows and columns. */
   reveal(rows, columns) {
-    this.said = rows;
+    this.revealedRows = rows;
     place(this.veil, rows < this.shown.height, { top: rows * this.sizes.high });
-    this.names.forEach((name, index) => name.classList.toggle("unsaid", index >= rows));
-    this.heads.forEach((head, index) => head.classList.toggle("unsaid", index >= columns));
+    this.names.forEach((name, index) => name.classList.toggle("unrevealed", index >= rows));
+    this.heads.forEach((head, index) => head.classList.toggle("unrevealed", index >= columns));
   }
 }
 

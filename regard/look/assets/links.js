@@ -11,8 +11,8 @@ class Links extends View {
       Math.max(total(shown.columns, size), total(shown.rows, size)) <= options.room);
     this.flat = letters !== undefined; /* else one word below the other */
     this.scrolls = false;
-    this.looked = this.tokens(shown.columns, "column");
-    this.looking = this.tokens(shown.rows, "row");
+    this.keyTokens = this.tokens(shown.columns, "column");
+    this.queryTokens = this.tokens(shown.rows, "row");
     this.base = draw("g", { class: "base" });
     this.near = draw("g", { class: "near" });
     const list = (kind, side, all) =>
@@ -22,8 +22,8 @@ class Links extends View {
       "aria-label": options.label, style: { "--letters": `${letters ?? 15}px` },
     },
     draw("svg", { "aria-hidden": "true" }, this.base, this.near),
-    list("looked", shown.columns, this.looked), make("div", { class: "middle" }),
-    list("looking", shown.rows, this.looking)));
+    list("key-tokens", shown.columns, this.keyTokens), make("div", { class: "middle" }),
+    list("query-tokens", shown.rows, this.queryTokens)));
   }
 
   tokens(side, kind) {
@@ -49,7 +49,7 @@ class Links extends View {
     const { row, column } = this.focus ?? this.first();
     const onRow = row >= 0;
     const index = onRow ? row : column;
-    const last = (onRow ? this.said : this.shown.width) - 1;
+    const last = (onRow ? this.revealedRows : this.shown.width) - 1;
     const at = (place) => (onRow ? { row: place, column: -1 } : { row: -1, column: place });
     const right = (onRow ? this.shown.rows : this.shown.columns).direction === "rtl";
     const sideways = right ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
@@ -61,17 +61,17 @@ class Links extends View {
     if (!key.startsWith("Arrow")) return null;
     const [best] = strongest(this.shown, at(index), 1);
     if (!best) return null;
-    return onRow ? { row: -1, column: best[0] } : { row: Math.min(best[0], this.said - 1), column: -1 };
+    return onRow ? { row: -1, column: best[0] } : { row: Math.min(best[0], this.revealedRows - 1), column: -1 };
   }
 
   follow() {
     const { row, column } = this.focus;
-    (row >= 0 ? this.looking[row] : this.looked[column]).scrollIntoView({ block: "nearest", inline: "nearest" });
+    (row >= 0 ? this.queryTokens[row] : this.keyTokens[column]).scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   /** Where a curve begins and ends: at the edges of the two words that face each other. */
   ends(row, column) {
-    const [one, other] = [this.looked[column], this.looking[row]];
+    const [one, other] = [this.keyTokens[column], this.queryTokens[row]];
     if (this.flat) {
       const from = [one.offsetLeft + one.offsetWidth / 2, one.offsetTop + one.offsetHeight + 1];
       return [from, [other.offsetLeft + other.offsetWidth / 2, other.offsetTop - 1]];
@@ -97,8 +97,8 @@ class Links extends View {
     const { values, width, top } = this.shown;
     const all = [];
     values.forEach((value, index) => value >= 0.04 * top && all.push([value, index]));
-    const kept = all.sort((one, other) => other[0] - one[0]).slice(0, LINKS).reverse();
-    this.base.replaceChildren(...kept.map(([, index]) => this.link(Math.floor(index / width), index % width)));
+    const drawn = all.sort((one, other) => other[0] - one[0]).slice(0, LINKS).reverse();
+    this.base.replaceChildren(...drawn.map(([, index]) => this.link(Math.floor(index / width), index % width)));
   }
 
   light(focus) {
@@ -108,9 +108,9 @@ class Links extends View {
       : row >= 0 && column >= 0 ? [[row, column]]
         : strongest(this.shown, focus, NEAR).map(([index]) => (row >= 0 ? [row, index] : [index, column]));
     this.base.classList.toggle("faint", focus !== null);
-    this.near.replaceChildren(...pairs.filter(([one]) => one < this.said).map((pair) => this.link(...pair)));
-    this.mark(this.looking, row, column, (index) => this.shown.at(index, column));
-    this.mark(this.looked, column, row, (index) => this.shown.at(row, index));
+    this.near.replaceChildren(...pairs.filter(([one]) => one < this.revealedRows).map((pair) => this.link(...pair)));
+    this.mark(this.queryTokens, row, column, (index) => this.shown.at(index, column));
+    this.mark(this.keyTokens, column, row, (index) => this.shown.at(row, index));
   }
 
   /** The word pointed at, and by colour and number those on the other side. */
@@ -125,9 +125,9 @@ class Links extends View {
   }
 
   reveal(rows, columns) {
-    this.said = rows;
-    this.looking.forEach((token, index) => token.classList.toggle("unsaid", index >= rows));
-    this.looked.forEach((token, index) => token.classList.toggle("unsaid", index >= columns));
+    this.revealedRows = rows;
+    this.queryTokens.forEach((token, index) => token.classList.toggle("unrevealed", index >= rows));
+    this.keyTokens.forEach((token, index) => token.classList.toggle("unrevealed", index >= columns));
     for (const path of this.base.children) {
       const there = Number(path.dataset.row) < rows && Number(path.dataset.column) < columns;
       path.setAttribute("visibility", there ? "visible" : "hidden");

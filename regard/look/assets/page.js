@@ -16,10 +16,10 @@ const slots = {
   steps: make("div"), below: make("div"),
 };
 const work = make("div", { class: "work" }, slots.stage, slots.steps);
-const said = make("p", { class: "said", "aria-live": "polite" });
+const summary = make("p", { class: "summary", "aria-live": "polite" });
 let pair = null;
 let steps = null;
-let views = []; /* the picture, and the evidence beside it */
+let views = []; /* the picture, and that of the evidence it is compared with */
 
 /** A word of a side as it stands in a picture by `level`, and back. */
 const toWord = (side, level, index) => (index < 0 || level === "words" ? index : side.groups[index]);
@@ -44,22 +44,22 @@ function light() {
   const trace = current();
   const { rows, columns } = attended();
   const focus = focused();
-  const [shown, beside] = views.map((view) => view.shown);
+  const [shown, compared] = views.map((view) => view.shown);
   const toWords = (key, index) => toWord(trace[key], state.level, index);
   const word = focus && { row: toWords(rows, focus.row), column: toWords(columns, focus.column) };
   views[0].light(focus);
   views[1]?.light(word);
   pair.light(shown, rows, columns, focus);
-  const both = beside && word && word.row >= 0 && word.column >= 0;
-  const other = both ? { name: trace.evidence[state.evidence].name, value: beside.at(word.row, word.column) } : null;
-  sayIt(said, shown, focus, other);
+  const both = compared && word && word.row >= 0 && word.column >= 0;
+  const other = both ? { name: trace.evidence[state.evidence].name, value: compared.at(word.row, word.column) } : null;
+  showSummary(summary, shown, focus, other);
   if (!steps) return;
   const row = rows === "target" ? (state.pointed?.row ?? -1) : -1;
   if (row >= 0) steps.show(state.level === "words" ? Math.max(trace.target.groups.indexOf(row), 0) : row);
   else steps.show(state.step === null ? null : state.step - 1);
 }
 
-/** As much of the answer as has been said. */
+/** Show the answer up to the current step. */
 function reveal() {
   const { target } = current();
   const units = state.step ?? target.units.length;
@@ -88,9 +88,9 @@ function choose(changes) {
 }
 
 function renderChoices() {
-  const held = document.activeElement?.name;
+  const focusedName = document.activeElement?.name;
   const trace = current();
-  const found = attended();
+  const chosen = attended();
   const mean = (count) => [[-1, "mean"], ...range(count).map((index) => [index, String(index)])];
   const kinds = [["grid", "Grid"], ["links", "Links"]];
   const choices = [makeChoice("", "view", kinds, state.view, (view) => choose({ view }))];
@@ -99,13 +99,13 @@ function renderChoices() {
   add(trace.attentions.length > 1, "Attention", "attention",
     trace.attentions.map(({ name }, index) => [index, NAMES[name]]), state.attention,
     (attention) => choose({ attention, layer: -1, head: -1 }));
-  add(found?.layers > 1, "Layer", "layer", mean(found?.layers), state.layer, (layer) => choose({ layer }));
-  add(found?.heads > 1, "Head", "head", mean(found?.heads), state.head, (head) => choose({ head }));
+  add(chosen?.layers > 1, "Layer", "layer", mean(chosen?.layers), state.layer, (layer) => choose({ layer }));
+  add(chosen?.heads > 1, "Head", "head", mean(chosen?.heads), state.head, (head) => choose({ head }));
   const others = trace.evidence.map(({ name, agreement }, index) => [index, `${name} · agreement ${number(agreement)}`]);
   add(trace.evidence.length > 0 && looksAcross(), "Compare with", "evidence",
     [[-1, "nothing"], ...others], state.evidence, (evidence) => choose({ evidence }));
   slots.choices.replaceChildren(...choices);
-  if (held) slots.choices.querySelector(`select[name="${held}"], input[name="${held}"]:checked`)?.focus();
+  if (focusedName) slots.choices.querySelector(`select[name="${focusedName}"], input[name="${focusedName}"]:checked`)?.focus();
 }
 
 const looksAcross = () => attended()?.rows === "target" && attended()?.columns === "source";
@@ -127,21 +127,21 @@ function renderStage() {
     stage.replaceChildren(make("p", { class: "hint" }, "There are no weights to show."));
     return;
   }
-  const beside = state.evidence >= 0 && looksAcross();
-  const shown = weighed(trace, state);
-  work.classList.toggle("aside", Boolean(steps) && !beside && main.clientWidth >= 960 && shown.width <= 24);
+  const comparing = state.evidence >= 0 && looksAcross();
+  const shown = attentionPicture(trace, state);
+  work.classList.toggle("aside", Boolean(steps) && !comparing && main.clientWidth >= 960 && shown.width <= 24);
   const width = Math.max(stage.clientWidth, 240) - 6;
-  const room = beside && width > 860 ? (width - 42) / 2 : width;
+  const room = comparing && width > 860 ? (width - 42) / 2 : width;
   const Kind = state.view === "grid" ? Grid : Links;
   const options = { room, whole: state.whole, point, label: "Weights: arrow keys move from word to word" };
   views.push(Object.assign(new Kind(shown, options), { keys: [attended().rows, attended().columns] }));
-  const figures = [figure(views[0], beside ? [make("strong", {}, "Weights")] : null)];
-  if (beside) {
+  const figures = [figure(views[0], comparing ? [make("strong", {}, "Weights")] : null)];
+  if (comparing) {
     const { name, agreement } = trace.evidence[state.evidence];
     const back = (focus) => point(focus && {
       row: fromWord(trace.target, state.level, focus.row), column: fromWord(trace.source, state.level, focus.column),
     });
-    const other = new Grid(spoken(trace, state.evidence), { room, point: back, label: name });
+    const other = new Grid(evidencePicture(trace, state.evidence), { room, point: back, label: name });
     views.push(Object.assign(other, { keys: ["target", "source"] }));
     const agreeing = make("strong", { class: "number" }, number(agreement));
     figures.push(figure(views[1], [make("strong", {}, name), " · agreement with the weights ", agreeing]));
@@ -168,12 +168,12 @@ function figure(view, caption) {
 /** Another sentence, or the same at another time. */
 function render() {
   const trace = current();
-  const kept = (index, count) => (index < count ? index : -1);
-  const attention = Math.max(kept(state.attention, trace.attentions.length), 0);
+  const validIndex = (index, count) => (index < count ? index : -1);
+  const attention = Math.max(validIndex(state.attention, trace.attentions.length), 0);
   Object.assign(state, { step: null, pointed: null, attention });
-  state.layer = kept(state.layer, attended()?.layers ?? 0);
-  state.head = kept(state.head, attended()?.heads ?? 0);
-  state.evidence = kept(state.evidence, trace.evidence.length);
+  state.layer = validIndex(state.layer, attended()?.layers ?? 0);
+  state.head = validIndex(state.head, attended()?.heads ?? 0);
+  state.evidence = validIndex(state.evidence, trace.evidence.length);
   steps?.player.stop();
   steps = !learning && trace.target.units.length > 1 ? makeSteps(trace, goTo) : null;
   slots.steps.replaceChildren(...(steps ? [steps.element] : []));
@@ -196,7 +196,7 @@ const list = data.traces[0].length > 1
 
 function begin() {
   document.documentElement.classList.toggle("framed", window.parent !== window);
-  main.append(slots.pair, slots.choices, said, work, slots.below, makeKeys());
+  main.append(slots.pair, slots.choices, summary, work, slots.below, makeKeys());
   document.getElementById("page").append(
     ...(time ? [time.element] : []), make("div", { class: list ? "several" : null }, list?.element, main));
   list?.show(0);

@@ -37,9 +37,9 @@ function makeCandidates(trace) {
   if (!trace.candidates.length) return null;
   const title = learning ? "What it had to say" : "Answers the search found";
   const head = [title, "score", "log p"].map((name) => make("th", { scope: "col" }, name));
-  const rows = trace.candidates.map(([text, score, chance]) => make("tr", {},
+  const rows = trace.candidates.map(([text, score, logProbability]) => make("tr", {},
     make("td", { dir: trace.target.direction, lang: trace.target.language }, text),
-    make("td", { class: "number" }, number(score, 3)), make("td", { class: "number" }, number(chance, 2))));
+    make("td", { class: "number" }, number(score, 3)), make("td", { class: "number" }, number(logProbability, 2))));
   return make("section", { "aria-label": title },
     make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
 }
@@ -50,9 +50,9 @@ function makeAltered(trace) {
   const titles = ["What it says without its attention", "", "log p"];
   const head = titles.map((name) =>
     make("th", { scope: "col", title: name === "log p" ? "of the answer shown here" : null }, name));
-  const rows = trace.altered.map(([name, text, chance]) => make("tr", {},
+  const rows = trace.altered.map(([name, text, logProbability]) => make("tr", {},
     make("td", { dir: trace.target.direction, lang: trace.target.language }, text),
-    make("td", { class: "way" }, name), make("td", { class: "number" }, number(chance, 2))));
+    make("td", { class: "way" }, name), make("td", { class: "number" }, number(logProbability, 2))));
   return make("section", { "aria-label": "Without attention" },
     make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
 }

@@ -1,4 +1,4 @@
-/* Stepping: a slider that plays, and for each step what else the model might have said. */
+/* Stepping: a slider that plays, and for each step the alternatives. */
 
 /** From 1 to `count`; `change(value)` when it moves. */
 function makePlayer({ label, count, value, pace, change, caption }) {
@@ -7,8 +7,8 @@ function makePlayer({ label, count, value, pace, change, caption }) {
     type: "range", min: 1, max: count, value, "aria-label": label, input: () => (stop(), go(Number(slider.value))),
   });
   const button = make("button", { type: "button", class: "button", click: () => (timer ? stop() : play()) });
-  const told = make("output", { class: "number" });
-  const element = make("div", { class: "player" }, button, slider, told);
+  const output = make("output", { class: "number" });
+  const element = make("div", { class: "player" }, button, slider, output);
 
   function show(text, name) {
     button.replaceChildren(text);
@@ -37,8 +37,8 @@ function makePlayer({ label, count, value, pace, change, caption }) {
 
   function set(next) {
     slider.value = next;
-    told.replaceChildren(caption(Number(slider.value)));
-    slider.setAttribute("aria-valuetext", told.textContent);
+    output.replaceChildren(caption(Number(slider.value)));
+    slider.setAttribute("aria-valuetext", output.textContent);
   }
 
   stop();
@@ -46,7 +46,7 @@ function makePlayer({ label, count, value, pace, change, caption }) {
   return { element, stop, set, go, by: (distance) => (stop(), go(Number(slider.value) + distance)) };
 }
 
-/** `change(step)`: so many units have been said. */
+/** `change(step)` is called with the number of units to show. */
 function makeSteps(trace, change) {
   const count = trace.target.units.length;
   const list = make("ol", { class: "bars" });
@@ -66,18 +66,18 @@ function makeSteps(trace, change) {
       return;
     }
     const steps = trace.steps[unit];
-    list.replaceChildren(...steps.flatMap(([text, chance, others]) => [
-      bar(text, chance, true),
+    list.replaceChildren(...steps.flatMap(([text, probability, others]) => [
+      bar(text, probability, true),
       ...others.slice(0, steps.length > 1 ? 2 : 5).map(([other, its]) => bar(other, its, false)),
     ]));
   }
 
-  function bar(text, chance, chosen) {
+  function bar(text, probability, chosen) {
     const { direction, language } = trace.target;
     const side = { names: [text || data.end], end: text ? -1 : 0, direction, language };
     return make("li", { class: chosen ? "chosen" : null },
-      make("span", {}, lettering(side, 0)), make("i", { style: { "--chance": chance ?? 0 } }),
-      make("span", { class: "number" }, chance === null ? "–" : `${number(100 * chance, 1)} %`));
+      make("span", {}, lettering(side, 0)), make("i", { style: { "--probability": probability ?? 0 } }),
+      make("span", { class: "number" }, probability === null ? "–" : `${number(100 * probability, 1)} %`));
   }
 
   return { element, player, show };

@@ -39,11 +39,11 @@ function makePair(trace, level, point) {
     if (column >= 0) parts[columns][level][column]?.classList.add("on");
   }
 
-  /** What is unsaid keeps its place, but within a word that has begun. */
+  /** Units beyond the current step keep their place, except within a word that has begun. */
   function reveal(units) {
     const begun = trace.target.groups[units - 1];
     parts.target.units.forEach((part, index) => {
-      part.classList.toggle("unsaid", index >= units);
+      part.classList.toggle("unrevealed", index >= units);
       part.classList.toggle("gone", index >= units && trace.target.groups[index] === begun);
     });
   }
@@ -52,16 +52,16 @@ function makePair(trace, level, point) {
 }
 
 /** One line: who looks at whom, and how much. */
-function sayIt(element, shown, focus, beside) {
+function showSummary(element, shown, focus, evidence) {
   const { row, column } = focus ?? { row: -1, column: -1 };
-  const told = (value) => make("span", { class: "number" }, number(value, digits(shown)));
-  const pill = (word, value) => make("span", { class: "pill" }, word, told(value));
+  const numeral = (value) => make("span", { class: "number" }, number(value, digits(shown)));
+  const pill = (word, value) => make("span", { class: "pill" }, word, numeral(value));
   const quiet = (text) => make("span", { class: "quiet" }, text);
   if (row >= 0 && column >= 0) {
-    const more = beside ? [quiet(beside.name), make("span", { class: "number" }, number(beside.value))] : [];
+    const more = evidence ? [quiet(evidence.name), make("span", { class: "number" }, number(evidence.value))] : [];
     element.replaceChildren(
       lettering(shown.rows, row, "strong"), quiet("looks at"), lettering(shown.columns, column, "strong"),
-      quiet("with"), told(shown.at(row, column)), ...more);
+      quiet("with"), numeral(shown.at(row, column)), ...more);
   } else if (row >= 0) {
     const pills = strongest(shown, focus, 5).map(([index, value]) => pill(lettering(shown.columns, index), value));
     element.replaceChildren(lettering(shown.rows, row, "strong"), quiet("looks at"), ...pills);

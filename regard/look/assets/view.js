@@ -1,4 +1,4 @@
-/* What every picture has in common: it can be pointed at, walked about in, lit up, and shown in part.
+/* What every picture has in common: pointing at it, moving the focus by keys, highlighting, and showing a part of it.
 
    A focus is {row, column}, −1 for all of them. A view answers `under(event)`, the focus under the pointer; `first()`;
    `next(key)`, where a key leads or null; `follow()`, which scrolls to the focus; and has `light` and `reveal`. */
@@ -9,7 +9,7 @@ class View {
     this.shown = shown;
     this.point = point;
     this.focus = null;
-    this.said = shown.height;
+    this.revealedRows = shown.height;
   }
 
   /** Make `element` the view's own. */
