@@ -25,13 +25,15 @@ def classify(
     output: options.Output = None,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", "-p", help="Of all labels, the likeliest first, as label TAB probability …"),
+        typer.Option("--probabilities", "-p", help="Print all labels, most probable first: label TAB probability …"),
     ] = False,
     calibrated: Annotated[
-        bool, typer.Option("--calibrated", help="Probabilities as the dev part of training corrects them.")
+        bool, typer.Option("--calibrated", help="Calibrate the probabilities, as fitted on the validation data.")
     ] = False,
     look: options.Look = None,
-    view: Annotated[str | None, typer.Option(help="Of a picture: text, grid or links. Default: text.")] = None,
+    view: Annotated[
+        str | None, typer.Option(help="With --look, of pictures and the terminal: text, grid or links. Default: text.")
+    ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
     device: options.Device = None,
@@ -39,7 +41,10 @@ def classify(
     precision: options.Precision = "auto",
     quiet: options.Quiet = False,
 ) -> None:
-    """Label texts, a file or standard input; results on standard output, all else on standard error."""
+    """Label texts, a file or standard input: one label per line.
+
+    Results go to standard output, everything else to standard error.
+    """
     from regard.tasks.registry import CLASSIFICATION, load_for
 
     if json_:

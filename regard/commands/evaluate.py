@@ -24,32 +24,37 @@ from regard.commands.options import (
 
 def evaluate(
     model: Model,
-    pairs: Annotated[list[Path], typer.Argument(help="As for train; all references of a source are used.")],
+    pairs: Annotated[list[Path], typer.Argument(help="Data as for train; all references of a source are used.")],
     reverse: Reverse = False,
     from_: From = None,
     to: To = None,
-    beam: Annotated[int | None, typer.Option(min=1, max=100, help="Default: the recipe's.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, max=100, help="The beam size. Default: the recipe's.")] = None,
     diagnose: Annotated[
         str | None,
         typer.Option(
             metavar="MEASURE",
-            help="What is odd about the attention, the oddest sentences first, by missed, repeated, entropy, "
+            help="Diagnose the attention, and list the most unusual sentences by missed, repeated, entropy, "
             "punctuation or end.",
         ),
     ] = None,
     calibrated: Annotated[
-        bool, typer.Option("--calibrated", help="Of a classifier: probabilities as its dev part corrects them.")
+        bool,
+        typer.Option(
+            "--calibrated", help="Of a classifier: calibrate its probabilities, as fitted on the validation data."
+        ),
     ] = False,
-    show: Annotated[int | None, typer.Option(min=1, help="Of --diagnose: so many sentences. Default: 20.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="As JSON; of --diagnose, all sentences.")] = False,
+    show: Annotated[
+        int | None, typer.Option(min=1, help="With --diagnose: how many sentences to list. Default: 20.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON; with --diagnose, of all sentences.")] = False,
     device: Device = None,
     threads: Threads = None,
     precision: Precision = "auto",
 ) -> None:
-    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
+    """Print BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
     confusion matrix.
 
-    One translation for each distinct source, against all its references. No line is dropped.
+    Each distinct source is translated once and scored against all its references. No line is dropped.
     """
     from regard.look.diagnostics import MEASURES
     from regard.tasks.registry import task_of

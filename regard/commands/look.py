@@ -24,15 +24,20 @@ TracesOrModel = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", help="A .html, .svg, .png, .pdf or .json file; none: terminal; --history: history.html."
+        "--output",
+        "-o",
+        help="A .html, .svg, .png, .pdf or .json file. Default: the terminal; with --history, history.html.",
     ),
 ]
-History = Annotated[bool, typer.Option("--history", help="How the attention of a model came to be, as a page.")]
+History = Annotated[
+    bool, typer.Option("--history", help="Write a page of how the attention of a model developed in training.")
+]
 View = Annotated[
-    str | None, typer.Option(help="Of a picture: grid, links or text. Default: text of labels, else grid.")
+    str | None, typer.Option(help="Of a picture: grid, links or text. Default: text for labels, otherwise grid.")
 ]
 AttentionName = Annotated[
-    str | None, typer.Option(help="Of a picture: cross, encoder, decoder or pool. Default: at the source.")
+    str | None,
+    typer.Option(help="Of a picture: cross, encoder, decoder or pool. Default: the attention to the source."),
 ]
 
 
@@ -42,11 +47,11 @@ def look(
     history: History = False,
     view: View = None,
     attention: AttentionName = None,
-    layer: Annotated[int | None, typer.Option(min=0, help="Of a picture: one layer; none: the mean.")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="Of a picture: one head; none: the mean.")] = None,
-    pieces: Annotated[bool, typer.Option("--pieces", help="Of a picture: by pieces of words.")] = False,
+    layer: Annotated[int | None, typer.Option(min=0, help="Of a picture: one layer. Default: the mean of all.")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Of a picture: one head. Default: the mean of all.")] = None,
+    pieces: Annotated[bool, typer.Option("--pieces", help="Of a picture: show pieces of words, not words.")] = False,
 ) -> None:
-    """Show what a model looked at, from a file that `translate --look FILE.json` wrote."""
+    """Show the attention in a file that `translate` or `classify` wrote with `--look FILE.json`."""
     from regard.look import views
     from regard.look.trace_files import read
 

@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from regard.alignment.carry import Kind
     from regard.tasks.translation.predictor import Answer, Search
 
-Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Beam size; 1: greedy. Default: the recipe's.")]
-NBest = Annotated[int, typer.Option(min=1, max=100, help="Give so many different texts, as rank TAB score TAB text.")]
-TopP = Annotated[float | None, typer.Option(help="Of --sample: only the most probable tokens that sum to p, as 0.9.")]
+Beam = Annotated[
+    int | None, typer.Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")
+]
+NBest = Annotated[
+    int, typer.Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")
+]
+TopP = Annotated[
+    float | None, typer.Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")
+]
 CarryOver = Annotated[
     str | None,
-    typer.Option(metavar="KINDS", help="Carry over as they are, parted by commas: numbers, addresses, markup, names."),
+    typer.Option(metavar="KINDS", help="Copy from the source, separated by commas: numbers, addresses, markup, names."),
 ]
 
 
@@ -36,16 +42,22 @@ def translate(
     output: options.Output = None,
     beam: Beam = None,
     n_best: NBest = 1,
-    length_penalty: Annotated[float | None, typer.Option(min=0.0, help="α in log p / length^α.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of --sample: lower is safer. Default: 1.")] = None,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Of --sample: only the k most probable tokens.")] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Sample tokens at random instead of beam search.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="With --sample: lower is safer. Default: 1.")] = None,
+    top_k: Annotated[int | None, typer.Option(min=1, help="With --sample: only the k most probable tokens.")] = None,
     top_p: TopP = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**31, help="Of --sample.")] = None,
-    prefix: Annotated[str, typer.Option(help="How each translation must begin.")] = "",
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**31, help="With --sample: the seed of the random numbers.")
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="The text with which each translation must begin.")] = "",
     carry: CarryOver = None,
     look: options.Look = None,
-    view: Annotated[str | None, typer.Option(help="Of a picture: grid or links. Default: grid.")] = None,
+    view: Annotated[
+        str | None, typer.Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")
+    ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
     device: options.Device = None,
@@ -53,7 +65,10 @@ def translate(
     precision: options.Precision = "auto",
     quiet: options.Quiet = False,
 ) -> None:
-    """Translate texts, a file or standard input; results on standard output, all else on standard error."""
+    """Translate texts, a file or standard input: one line out for every line in.
+
+    Results go to standard output, everything else to standard error.
+    """
     import torch
 
     from regard.alignment.carry import read_kinds

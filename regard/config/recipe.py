@@ -69,8 +69,8 @@ class TrainingRecipe:
     """the fraction of the decoder's inputs that are its own predictions; it rises to this over the run"""
     guided_attention: float = 0.0
     """the weight of the loss term that pulls attention towards the word alignment of the training pairs"""
-    guided_later: bool = False
-    """guide the attention of the step after a word, which has it as input: for a model that aligns, not translates"""
+    guided_next_step: bool = False
+    """guide the attention of the next step, which has the word as its input: for models that align, not translate"""
     segmentation_dropout: float = 0.1
     """the fraction of merges that are skipped when text is split into subwords (BPE-dropout)"""
     lower_case: float = 0.05

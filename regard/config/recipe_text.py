@@ -17,6 +17,8 @@ from regard.models.building import check
 
 SECTIONS = tuple(item.name for item in dataclasses.fields(Recipe) if item.name != "name")
 """the tables of a recipe"""
+RENAMED = {"training.guided_later": "training.guided_next_step"}
+"""keys of recipes that earlier versions saved"""
 
 
 class UnknownKeyError(ValueError):
@@ -84,7 +86,7 @@ def from_toml(text: str, name: str = "recipe") -> Recipe:
     recipe = RECIPES[base]
     settings = _flattened(tree)
     for path in sorted(settings, key=lambda path: path != "model.kind"):  # the kind first: it decides which keys exist
-        recipe = _with_setting(recipe, path, settings[path])
+        recipe = _with_setting(recipe, RENAMED.get(path, path), settings[path])
     return recipe
 
 

@@ -13,7 +13,7 @@ from regard.config.folder import Vocabularies
 from regard.look.trace import Candidate, Side, Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import TranslationModel
-from regard.models.prepared import PreparedModel
+from regard.models.packed_model import PackedModel
 from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
@@ -196,7 +196,7 @@ class Translator(Predictor[TranslationModel]):
         start = self.vocabularies.target.encode(prefix) if prefix else None
         wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
         with self.autocast():
-            model = PreparedModel.of(self.model)
+            model = PackedModel.of(self.model)
         for rows in by_length([side.tokens for side in sources], BATCH):
             batch, lengths = self.batch([sources[row].tokens for row in rows])
             with self.autocast():

@@ -116,7 +116,7 @@ class TranslationTask:
         batch = Batch.of(batch_examples, device)
         if self.guide is None:
             return batch
-        return replace(batch, alignment=self.guide.alignment(rows, batch, self.recipe.training.guided_later))
+        return replace(batch, alignment=self.guide.alignment(rows, batch, self.recipe.training.guided_next_step))
 
     def _batch_size(self, fraction: float) -> tuple[int, int]:
         """Return the maximum of (sentences, tokens) per batch, as a fraction of the recipe's."""
