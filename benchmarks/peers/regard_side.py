@@ -89,7 +89,7 @@ def _updates(
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(torch.device("cpu"), cast(Precision, precision))
         loop = Loop(task, Path(folder), machine, Reporter(Path(folder) / "log", Silent()), None)
-        loop.progress.plan = Schedule(10**6, (), task.recipe.training.warmup).as_dict()
+        loop.progress.plan = Schedule(10**6, (), task.recipe.training.warmup)
         for rows in order[: meter.total]:
             batch = Batch.of([examples[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())

@@ -101,6 +101,11 @@ class TrainingRecipe:
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
 
     @property
+    def batch_given(self) -> bool:
+        """whether the user set the batch size"""
+        return self.batch_tokens is not None or self.batch_sentences is not None
+
+    @property
     def peak(self) -> float:
         """the highest learning rate"""
         return sizes.LEARNING_RATE if self.learning_rate is None else self.learning_rate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -45,5 +44,5 @@ class Predictor(ABC, Generic[M]):
         return autocast(self.precision, self.device)
 
     @abstractmethod
-    def evaluate(self, examples: Sequence[Any]) -> ScoreReport:
+    def evaluate(self, examples: Any) -> ScoreReport:
         """Return the scores on dev examples, as the task has them."""

@@ -20,32 +20,24 @@ from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
-from regard.tasks.spec import Given, TaskSpec, Texts, TrainableTask, TrainingData
+from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
 from regard.training.lock import locked
 from regard.training.loop import Loop, Machine
 from regard.training.out import check_out, create
 from regard.training.progress import Reporter, Screen, Silent
+from regard.training.task import Task
 
 
 class RecordingScreen:
     """A screen that also records its lines, for a log that does not exist yet."""
 
     def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+        self._say, self.advance, self.status, self.close = screen.say, screen.advance, screen.status, screen.close
         self.lines: list[str] = []
 
     def say(self, text: str) -> None:
         self.lines.append(text)
-        self._screen.say(text)
-
-    def advance(self, done: int, total: int | None, text: str) -> None:
-        self._screen.advance(done, total, text)
-
-    def status(self, text: str) -> None:
-        self._screen.status(text)
-
-    def close(self) -> None:
-        self._screen.close()
+        self._say(text)
 
 
 def train(
@@ -138,7 +130,7 @@ class _Run:
         self.screen.close()
         return model
 
-    def _open(self, task: TrainableTask, data: TrainingData[Any]) -> Reporter:
+    def _open(self, task: Task, data: TrainingData[Any]) -> Reporter:
         """Create the folder, or check that of the run that is resumed; return what reports to its log."""
         if self.resume:
             _check_same(self.folder, task.recipe, data, self.seed)
@@ -162,7 +154,7 @@ def _resume(loop: Loop, screen: Screen) -> None:
 
 
 def _facts(
-    task: TrainableTask, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
+    task: Task, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
 ) -> dict[str, Any]:
     """Return the card, as far as it is known before training."""
     return {

@@ -50,7 +50,7 @@ class Pacing:
 
     def batch(self, progress: Progress) -> float:
         """Return the present batch size as a fraction of the recipe's; a run by the clock begins with the smallest."""
-        return self.smallest if progress.planned is None else progress.planned.batch
+        return self.smallest if progress.plan is None else progress.plan.batch
 
     @cached_property
     def smallest(self) -> float:
@@ -59,7 +59,7 @@ class Pacing:
 
     def due(self, progress: Progress) -> bool:
         """Return whether it is time to plan."""
-        plan = progress.planned
+        plan = progress.plan
         if plan is not None and plan.settled:
             return False
         return self._clock.due(progress.update, plan is not None, self._on_cpu)
@@ -68,7 +68,7 @@ class Pacing:
         """Return whether there is only time left for the final scoring, and for a validation if one is due."""
         if self._clock.limit is None:
             return False
-        plan, unvalidated = progress.planned, progress.validated < progress.update
+        plan, unvalidated = progress.plan, progress.validated < progress.update
         if plan is None:
             return self._clock.left < 0
         needed = plan.final_seconds + (plan.validation_seconds if unvalidated else 0.0)
@@ -81,7 +81,7 @@ class Pacing:
         are about as long as they will be.
         """
         assert self._clock.limit is not None
-        plan = progress.planned
+        plan = progress.plan
         trained = plan is not None and progress.update > plan.updates / 2
         expected = HIGH_FINAL * self._clock.limit if plan is None else plan.final_seconds
         with averaged(self._task.model, self._average):
@@ -114,7 +114,7 @@ class Pacing:
         `preparing` are the seconds per update that the preparation of the epoch takes.
         """
         before, final = self.batch(progress), None
-        if self._outdated(progress.planned):
+        if self._outdated(progress.plan):
             with self._clock.paused_after(progress.update, self._device):
                 final = self.rehearse(progress)
         plan = self._by_pace(progress, preparing, final)
@@ -127,7 +127,7 @@ class Pacing:
     def _by_pace(self, progress: Progress, preparing: float, final: float | None) -> Schedule:
         """Return the plan by the present pace of updates; `final`: seconds of the final scoring, if just measured."""
         assert self._clock.limit is not None
-        before = self._known(progress.planned, final)
+        before = self._known(progress.plan, final)
         update_seconds = self._clock.pace + preparing
         left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
         batch = self._batch(progress, before.batch, max(0.0, left) / update_seconds)

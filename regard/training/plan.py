@@ -8,8 +8,7 @@ settled, and what the run computes no longer depends on the speed of the machine
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
 
 from regard.config.recipe import TrainingRecipe
 
@@ -65,13 +64,6 @@ class Schedule:
         then rising linearly to the recipe's."""
         progress = update / max(1, self.updates)
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, tree: dict[str, Any]) -> Self:
-        return cls(**{**tree, "validations": tuple(tree["validations"])})
 
 
 def by_epochs(recipe: TrainingRecipe, batches: int) -> Schedule:

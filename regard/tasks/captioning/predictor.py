@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -45,10 +45,11 @@ class Captioner(Predictor[Transformer]):
         width = self.recipe.search.beam if beam is None else beam
         return [caption for batch in pixels.split(BATCH) for caption in self._captions(batch, width)]
 
-    def evaluate(self, images: Sequence[tuple[Tensor, str]]) -> Scores:
+    def evaluate(self, images: Iterable[tuple[Tensor, str]]) -> Scores:
         """Return the scores of captions against the one reference of each image."""
-        captions = self.captions(torch.stack([pixels for pixels, _ in images]))
-        return score([caption.text for caption in captions], [[reference] for _, reference in images])
+        pixels, references = zip(*images, strict=True)
+        captions = self.captions(torch.stack(pixels))
+        return score([caption.text for caption in captions], [[reference] for reference in references])
 
     def _captions(self, pixels: Tensor, width: int) -> list[Caption]:
         options = self.recipe.model
