@@ -143,20 +143,20 @@ class Recipe:
         joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
         size = self.vocabulary.size or (sizes.vocabulary_size(pairs, joint) if subwords else None)
         training = self.training
-        sentences = sizes.batch_sentences(pairs, self.model.kind)
+        sentences = self.model.batch_sentences(pairs)
         tokens = training.batch_tokens or (10**9 if training.batch_sentences else sizes.tokens(sentences, words))
-        # A Transformer needs more epochs, and a lower learning rate for smaller batches.
-        transformer = self.model.kind == "transformer"
-        epochs = training.epochs or (2 if transformer else 1) * sizes.epochs(pairs)
-        if training.batch_sentences or training.batch_tokens:
+        if training.batch_given:
             sentences = training.batch_sentences or round(tokens / (2 * max(words, 1)))
-        rate = sizes.learning_rate(sentences) if transformer else sizes.LEARNING_RATE
+        rate = round(sizes.LEARNING_RATE * self.model.rate_factor(min(1.0, sentences / sizes.FULL_BATCH)), 5)
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
             model=_fitted_model(self.model, pairs, joint),
             training=replace(
-                training, epochs=epochs, batch_tokens=tokens, learning_rate=training.learning_rate or rate
+                training,
+                epochs=training.epochs or self.model.epochs(pairs),
+                batch_tokens=tokens,
+                learning_rate=training.learning_rate or rate,
             ),
         )
 

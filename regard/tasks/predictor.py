@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -24,6 +25,15 @@ class ScoreReport(Protocol):
 
     def lines(self) -> list[str]:
         """Return the scores as a person reads them."""
+
+
+def text_list(text: str | Sequence[str]) -> list[str]:
+    """Return a text or several as a list; raise a TypeError for anything else."""
+    texts = list(text) if isinstance(text, Sequence) and not isinstance(text, str) else [text]
+    for each in texts:
+        if not isinstance(each, str):
+            raise TypeError(f"text: expected a text or a list of texts, got {each!r}")
+    return texts
 
 
 @dataclass(eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cached_property
 
@@ -143,7 +142,7 @@ class Pacing:
         return replace(
             schedule,
             batch=batch,
-            rate=math.sqrt(batch) if self._task.recipe.model.kind == "transformer" else 1.0,
+            rate=self._task.recipe.model.rate_factor(batch),
             validated=before.validated,
             validation_seconds=before.validation_seconds,
             final_seconds=before.final_seconds,

@@ -22,6 +22,7 @@ from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
+from regard.models.training_sizes import TransformerSizes
 from regard.models.transformer.decoder_step import TransformerSteps
 from regard.models.transformer.layers import AttentionOptions, DecoderBlock, EncoderBlock, Shape
 from regard.models.transformer.positions import Kind, Positions
@@ -32,7 +33,7 @@ DROPOUT = 0.3
 
 
 @dataclass(frozen=True)
-class TransformerOptions:
+class TransformerOptions(TransformerSizes):
     """The options of a Transformer: the section `model` of a recipe."""
 
     kind: Literal["transformer"] = "transformer"

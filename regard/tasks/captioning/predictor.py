@@ -62,10 +62,8 @@ class Captioner(Predictor[Transformer]):
             decoded = force_decode(self.model, source, counts, [each[0].output_tokens for each in batch_hypotheses])
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
         side = patches(options.image.grid.height, options.image.grid.width)
-        captions = []
-        for hypotheses, decoding in zip(batch_hypotheses, decoded, strict=True):
-            target = tracer.target(hypotheses[0].output_tokens)
-            listed = candidates(hypotheses, self.vocabulary)
-            trace = tracer.trace(side, target, hypotheses[0].weights, decoding, listed)
-            captions.append(Caption(target.text, trace))
-        return captions
+        traces = [
+            tracer.trace_of(side, hypotheses[0], decoding, candidates(hypotheses, self.vocabulary))
+            for hypotheses, decoding in zip(batch_hypotheses, decoded, strict=True)
+        ]
+        return [Caption(trace.target.text, trace) for trace in traces]
