@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+from typer import Argument, Option
 
 from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, languages_of, set_threads
 from regard.commands.output import open_results
@@ -17,43 +18,36 @@ if TYPE_CHECKING:
     from regard.alignment.aligner import AlignmentOptions, Sides
     from regard.alignment.links import Gold, Links
 
-Pairs = Annotated[list[Path], typer.Argument(help="Data as for train; every line is aligned.")]
+Pairs = Annotated[list[Path], Argument(help="Data as for train; every line is aligned.")]
 ReverseModel = Annotated[
-    Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, used as well.")
+    Path | None, Option("--with", metavar="REVERSE", help="A model of the other direction, used as well.")
 ]
 MinWeight = Annotated[
-    float | None, typer.Option(min=0, max=1, help="The smallest weight of a link. Default: 0.3 with threshold.")
+    float | None, Option(min=0, max=1, help="The smallest weight of a link. Default: 0.3 with threshold.")
 ]
 Tokenize = Annotated[
     bool,
-    typer.Option(
-        "--tokenize",
-        help="Split off punctuation first, except between digits; print source TAB target TAB links.",
-    ),
+    Option("--tokenize", help="Split off punctuation first, except between digits; print source TAB target TAB links."),
 ]
 GoldFile = Annotated[
-    Path | None, typer.Option(help="A file of gold links, 0-1 sure and 0p1 possible: print AER, precision and recall.")
+    Path | None, Option(help="A file of gold links, 0-1 sure and 0p1 possible: print AER, precision and recall.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line; with --gold, the scores.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object per line; with --gold, the scores.")]
 
 
 def align(
     model: Model,
     pairs: Pairs,
     with_: ReverseModel = None,
-    symmetrize: Annotated[
-        str | None, typer.Option(help="With --with: how to combine both directions; see above.")
-    ] = None,
-    method: Annotated[str | None, typer.Option(help="argmax, threshold or mutual; see above.")] = None,
+    symmetrize: Annotated[str | None, Option(help="With --with: how to combine both directions; see above.")] = None,
+    method: Annotated[str | None, Option(help="argmax, threshold or mutual; see above.")] = None,
     min_weight: MinWeight = None,
-    next_step: Annotated[
-        bool, typer.Option("--next-step", help="Read the attention of the step after each word.")
-    ] = False,
-    layer: Annotated[int | None, typer.Option(min=0, help="Read the attention of this layer only.")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="Read the attention of this head only.")] = None,
+    next_step: Annotated[bool, Option("--next-step", help="Read the attention of the step after each word.")] = False,
+    layer: Annotated[int | None, Option(min=0, help="Read the attention of this layer only.")] = None,
+    head: Annotated[int | None, Option(min=0, help="Read the attention of this head only.")] = None,
     tokenize: Tokenize = False,
     gold: GoldFile = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write the links to.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="The file to write the links to.")] = None,
     reverse: Reverse = False,
     from_: From = None,
     to: To = None,

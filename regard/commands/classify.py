@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from regard.commands import options
 from regard.commands.input import chunks
@@ -19,20 +19,19 @@ if TYPE_CHECKING:
 
 
 def classify(
-    model: Annotated[Path, typer.Argument(help="The folder of a classifier.")],
+    model: Annotated[Path, Argument(help="The folder of a classifier.")],
     text: options.Texts = None,
     input_: options.Input = None,
     output: options.Output = None,
     probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", "-p", help="Print all labels, most probable first: label TAB probability …"),
+        bool, Option("--probabilities", "-p", help="Print all labels, most probable first: label TAB probability …")
     ] = False,
     calibrated: Annotated[
-        bool, typer.Option("--calibrated", help="Calibrate the probabilities, as fitted on the validation data.")
+        bool, Option("--calibrated", help="Calibrate the probabilities, as fitted on the validation data.")
     ] = False,
     look: options.Look = None,
     view: Annotated[
-        str | None, typer.Option(help="With --look, of pictures and the terminal: text, grid or links. Default: text.")
+        str | None, Option(help="With --look, of pictures and the terminal: text, grid or links. Default: text.")
     ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,

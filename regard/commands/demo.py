@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from regard.commands.options import Seed, Threads
 
@@ -29,8 +30,8 @@ SMALL_MODEL = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder of the model; an existing one is replaced.")] = OUT,
-    minutes: Annotated[float, typer.Option(min=0.1, help="The time limit of training.")] = MINUTES,
+    out: Annotated[Path, Option(help="The folder of the model; an existing one is replaced.")] = OUT,
+    minutes: Annotated[float, Option(min=0.1, help="The time limit of training.")] = MINUTES,
     threads: Threads = None,
     seed: Seed = 1,
 ) -> None:

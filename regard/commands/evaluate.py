@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from regard.commands import options
 
 
 def evaluate(
     model: options.Model,
-    pairs: Annotated[list[Path], typer.Argument(help="Data as for train; all references of a source are used.")],
+    pairs: Annotated[list[Path], Argument(help="Data as for train; all references of a source are used.")],
     reverse: options.Reverse = False,
     from_: options.From = None,
     to: options.To = None,
-    beam: Annotated[int | None, typer.Option(min=1, max=100, help="The beam size. Default: the recipe's.")] = None,
+    beam: Annotated[int | None, Option(min=1, max=100, help="The beam size. Default: the recipe's.")] = None,
     diagnose: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="MEASURE",
             help="Diagnose the attention, and list the most unusual sentences by missed, repeated, entropy, "
             "punctuation or end.",
@@ -28,14 +29,10 @@ def evaluate(
     ] = None,
     calibrated: Annotated[
         bool,
-        typer.Option(
-            "--calibrated", help="Of a classifier: calibrate its probabilities, as fitted on the validation data."
-        ),
+        Option("--calibrated", help="Of a classifier: calibrate its probabilities, as fitted on the validation data."),
     ] = False,
-    show: Annotated[
-        int | None, typer.Option(min=1, help="With --diagnose: how many sentences to list. Default: 20.")
-    ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON; with --diagnose, of all sentences.")] = False,
+    show: Annotated[int | None, Option(min=1, help="With --diagnose: how many sentences to list. Default: 20.")] = None,
+    json_: Annotated[bool, Option("--json", help="Print JSON; with --diagnose, of all sentences.")] = False,
     device: options.Device = None,
     threads: options.Threads = None,
     precision: options.Precision = "auto",

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 
 def pattern(
     text: Annotated[
-        str, typer.Argument(help="A pattern, such as 'window(4) | global(0)' or 'per_head(causal, strided(4))'.")
+        str, Argument(help="A pattern, such as 'window(4) | global(0)' or 'per_head(causal, strided(4))'.")
     ],
-    queries: Annotated[int, typer.Option("--queries", "-n", min=1, max=4096, help="The number of queries.")] = 32,
+    queries: Annotated[int, Option("--queries", "-n", min=1, max=4096, help="The number of queries.")] = 32,
     keys: Annotated[
-        int | None, typer.Option(min=1, max=4096, help="The number of keys. Default: as many as queries.")
+        int | None, Option(min=1, max=4096, help="The number of keys. Default: as many as queries.")
     ] = None,
-    position: Annotated[int, typer.Option(min=0, max=2**31 - 5000, help="The position of the first query.")] = 0,
+    position: Annotated[int, Option(min=0, max=2**31 - 5000, help="The position of the first query.")] = 0,
 ) -> None:
     """Draw which query may attend to which key: one row per query, one column per key, ■ where it may.
 

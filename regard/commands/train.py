@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from regard.commands.options import Device, From, Precision, Reverse, Seed, Threads, To, languages
 from regard.commands.screen import Terminal
@@ -13,35 +13,31 @@ from regard.runtime.started import STARTED
 
 Pairs = Annotated[
     list[Path],
-    typer.Argument(
+    Argument(
         help="A .tsv or .jsonl file of sentence pairs, or two parallel text files, also .gz; with --task classify, "
         "texts and labels."
     ),
 ]
-Out = Annotated[Path, typer.Option(help="The folder of the model.")]
-Task = Annotated[
-    str, typer.Option(help="translate or classify; the tasks images and captions are trained from Python.")
-]
+Out = Annotated[Path, Option(help="The folder of the model.")]
+Task = Annotated[str, Option(help="translate or classify; the tasks images and captions are trained from Python.")]
 Dev = Annotated[
     list[Path] | None,
-    typer.Option(help="Validation data, repeated for two text files. Default: a part of the training data."),
+    Option(help="Validation data, repeated for two text files. Default: a part of the training data."),
 ]
 Recipe = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="rnn, transformer, article, classify, or a .toml file. Default: rnn, or transformer on a GPU with "
         "20,000 pairs or more; classify with --task classify."
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set a value of the recipe, such as training.epochs=5. Can be repeated."
-    ),
+    Option("--set", metavar="KEY=VALUE", help="Set a value of the recipe, such as training.epochs=5. Can be repeated."),
 ]
-Minutes = Annotated[float | None, typer.Option(min=0.05, help="The time limit of the whole run.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model in --out.")]
+Minutes = Annotated[float | None, Option(min=0.05, help="The time limit of the whole run.")]
+Resume = Annotated[bool, Option("--resume", help="Continue the run in --out.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace the model in --out.")]
 
 
 def train(
@@ -61,7 +57,7 @@ def train(
     threads: Threads = None,
     device: Device = None,
     precision: Precision = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from regard.commands import options
 from regard.commands.input import chunks
@@ -20,18 +20,12 @@ if TYPE_CHECKING:
     from regard.alignment.carry import Kind
     from regard.tasks.translation.predictor import Answer, Search
 
-Beam = Annotated[
-    int | None, typer.Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")
-]
-NBest = Annotated[
-    int, typer.Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")
-]
-TopP = Annotated[
-    float | None, typer.Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")
-]
+Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
+NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
+TopP = Annotated[float | None, Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")]
 CarryOver = Annotated[
     str | None,
-    typer.Option(metavar="KINDS", help="Copy from the source, separated by commas: numbers, addresses, markup, names."),
+    Option(metavar="KINDS", help="Copy from the source, separated by commas: numbers, addresses, markup, names."),
 ]
 
 
@@ -43,20 +37,18 @@ def translate(
     beam: Beam = None,
     n_best: NBest = 1,
     length_penalty: Annotated[
-        float | None, typer.Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")
+        float | None, Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")
     ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Sample tokens at random instead of beam search.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="With --sample: lower is safer. Default: 1.")] = None,
-    top_k: Annotated[int | None, typer.Option(min=1, help="With --sample: only the k most probable tokens.")] = None,
+    sample: Annotated[bool, Option("--sample", help="Sample tokens at random instead of beam search.")] = False,
+    temperature: Annotated[float | None, Option(help="With --sample: lower is safer. Default: 1.")] = None,
+    top_k: Annotated[int | None, Option(min=1, help="With --sample: only the k most probable tokens.")] = None,
     top_p: TopP = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**31, help="With --sample: the seed of the random numbers.")
-    ] = None,
-    prefix: Annotated[str, typer.Option(help="The text with which each translation must begin.")] = "",
+    seed: Annotated[int | None, Option(min=0, max=2**31, help="With --sample: the seed of the random numbers.")] = None,
+    prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
     carry: CarryOver = None,
     look: options.Look = None,
     view: Annotated[
-        str | None, typer.Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")
+        str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")
     ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
