@@ -11,8 +11,8 @@ import typer
 from typer import Argument, Option
 
 from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, languages_of, set_threads
-from regard.commands.output import open_results
 from regard.commands.screen import complain
+from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.alignment.aligner import AlignmentOptions, Sides

@@ -12,7 +12,7 @@ from regard.commands import options
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
-from regard.commands.output import open_results
+from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.tasks.classification.labelling import Labelling

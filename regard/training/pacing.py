@@ -130,24 +130,14 @@ class Pacing:
         update_seconds = self._clock.pace + preparing
         left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
         batch = self._batch(progress, before.batch, max(0.0, left) / update_seconds)
-        schedule = by_clock(
-            self._task.recipe.training,
-            limit=self._clock.limit,
-            left=left,
-            an_update=update_seconds * batch / before.batch,  # until the new size is measured
-            a_validation=before.validation_seconds,
-            done=progress.update,
-            tried=progress.validated,
-        )
-        return replace(
-            schedule,
-            batch=batch,
-            rate=self._task.recipe.model.rate_factor(batch),
-            validated=before.validated,
-            validation_seconds=before.validation_seconds,
-            final_seconds=before.final_seconds,
-            update_seconds=before.update_seconds if batch == before.batch else 0.0,
-        )
+        an_update = update_seconds * batch / before.batch  # until the new size is measured
+        a_validation = before.validation_seconds
+        recipe, done, tried = self._task.recipe, progress.update, progress.validated
+        plan = by_clock(recipe.training, self._clock.limit, left, an_update, a_validation, done, tried)
+        if batch != before.batch:
+            before = replace(before, batch=batch, update_seconds=0.0)
+        before = replace(before, updates=plan.updates, validations=plan.validations, warmup=plan.warmup)
+        return replace(before, settled=plan.settled, rate=recipe.model.rate_factor(batch))
 
     def _known(self, plan: Schedule | None, final: float | None) -> Schedule:
         """Return the plan so far, with the seconds of the final scoring if it was just measured; the estimate for
@@ -167,15 +157,8 @@ class Pacing:
         source_seconds = 0.5 * final / len(self._task.dev)
         fit = int(VALIDATING * max(0.0, self._clock.left) / MIN_VALIDATIONS / source_seconds)
         sources = min(VALIDATED, max(MIN_VALIDATED, fit), len(self._task.dev)) if self._on_cpu else VALIDATED
-        return Schedule(
-            updates=0,
-            validations=(),
-            warmup=0,
-            batch=self.smallest,
-            validated=sources,
-            validation_seconds=sources * source_seconds,
-            final_seconds=final,
-        )
+        known = Schedule(0, (), 0, batch=self.smallest, validated=sources)
+        return replace(known, validation_seconds=sources * source_seconds, final_seconds=final)
 
     def _batch(self, progress: Progress, now: float, updates: float) -> float:
         """Return the batch size from now on, if so many more updates of the present size fit."""

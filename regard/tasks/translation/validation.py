@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -36,8 +36,7 @@ MIN_CHRF_ABOVE_CHANCE = 3.0
 """with less chrF++ above chance, differences between models are mostly noise"""
 
 
-@dataclass(frozen=True)
-class Probing:
+class Probing(NamedTuple):
     """A model and the dev sources on which it is validated."""
 
     model: TranslationModel
