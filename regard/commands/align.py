@@ -71,6 +71,7 @@ def align(
     pairs, unless --layer, --head or --next-step are given.
     """
     from regard.alignment import aligner
+    from regard.alignment.error_rate import error_rate
     from regard.tasks.registry import TRANSLATION, load_for
 
     _check(gold, tokenize, symmetrize, with_)
@@ -84,7 +85,8 @@ def align(
         links = aligner.align(rows, forward, backward, options, complain)
         aligned = list(_printed(rows, links, out, tokenize, json_) if gold_links is None or output else links)
     if gold_links is not None:
-        _print_scores(aligned, gold_links, json_)
+        rate = error_rate(aligned, gold_links)
+        typer.echo(json.dumps(rate.as_dict(), indent=2) if json_ else str(rate))
 
 
 def _check(gold: Path | None, tokenize: bool, symmetrize: str | None, with_: Path | None) -> None:
@@ -93,13 +95,6 @@ def _check(gold: Path | None, tokenize: bool, symmetrize: str | None, with_: Pat
         raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
     if symmetrize is not None and with_ is None:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
-
-
-def _print_scores(aligned: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
-    from regard.alignment.error_rate import error_rate
-
-    rate = error_rate(aligned, gold)
-    typer.echo(json.dumps(rate.as_dict(), indent=2) if as_json else str(rate))
 
 
 def _options(

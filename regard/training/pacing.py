@@ -120,7 +120,7 @@ class Pacing:
         if plan.batch != before:
             progress.epoch, progress.place = progress.epoch + 1, 0
             self._clock.clear()
-        self._clock.was_read()
+        self._clock.planned_at = self._clock.seconds
         return plan
 
     def _by_pace(self, progress: Progress, preparing: float, final: float | None) -> Schedule:
@@ -140,8 +140,7 @@ class Pacing:
         return replace(before, settled=plan.settled, rate=recipe.model.rate_factor(batch))
 
     def _known(self, plan: Schedule | None, final: float | None) -> Schedule:
-        """Return the plan so far, with the seconds of the final scoring if it was just measured; the estimate for
-        validations changes in proportion."""
+        """Return the plan so far, with the new seconds of the final scoring and, in proportion, of validations."""
         self._measured = self._measured if final is None else self._clock.seconds
         if plan is None:
             return self._first(final)

@@ -60,8 +60,7 @@ class Schedule:
         return peak * rising * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
     def sampling(self, update: int, recipe: TrainingRecipe) -> float:
-        """Return the fraction of the decoder's inputs that are its own predictions: 0 in the first tenth of the run,
-        then rising linearly to the recipe's."""
+        """Return the fraction of scheduled sampling: 0 in the first tenth of the run, then rising linearly."""
         progress = update / max(1, self.updates)
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
 

@@ -52,8 +52,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def of(cls, train: Any, dev: Any, recipe: Recipe, seed: int) -> Self:
-        """Return the task with its initial model: a pure function of the arguments, so that equal ones give equal
-        trainings."""
+        """Return the task with its initial model: a pure function, so that equal arguments give equal trainings."""
 
     @property
     @abstractmethod
@@ -89,13 +88,11 @@ class Task(ABC):
 
     @abstractmethod
     def loss(self, batch: Any, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return (the loss to minimize; the mean loss to report, without gradient). It may update a moving average in
-        `progress`."""
+        """Return (the loss to minimize; the mean loss to report, without gradient); may update `progress.baseline`."""
 
     @abstractmethod
     def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
-        """Score the model on the first `max_sources` sources of dev. The `number`-th validation shows the `number`-th
-        source as its example."""
+        """Score the model on the first `max_sources` of dev; the `number`-th source is shown as the example."""
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         """Measure on a sample how many seconds the final scoring of all of dev would take; None: unknown.

@@ -122,8 +122,7 @@ class ClassificationTask(TextTask):
         return self.model.can_capture(device)
 
     def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of the judges' own logits; if the recipe balances labels, rare ones count
-        more."""
+        """Return the mean cross-entropy of the judges' own logits; balanced labels count more if they are rare."""
         assert batch.labels is not None
         logits = self.model(batch).each.float()  # [J, B, C]
         balanced = self.recipe.training.balance
@@ -227,8 +226,7 @@ def labelled(train: Sequence[Pair]) -> Counter[str]:
 
 
 def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:
-    """Return the recipe with every open value chosen from the number of texts and words: more epochs for fewer words,
-    smaller batches for fewer texts."""
+    """Return the recipe with every open value chosen: more epochs for fewer words, smaller batches for fewer texts."""
     training = recipe.training
     return replace(
         recipe,

@@ -87,8 +87,7 @@ def _summary(train: Pairs, dev: Pairs) -> str:
 
 
 def _diagnosis(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the diagnosis (for JSON, as lines): of all sentences together, then of each part of each text, the oddest
-    first."""
+    """Return the diagnosis (for JSON, as lines): of all sentences together, then of each part, the oddest first."""
     diagnoses = [(trace, diagnose(trace)) for answer in answers for trace in answer.translations[0].traces]
     if not diagnoses:
         return {"diagnosis": {"overall": None, "sentences": []}}, ["no text came to diagnose"]
