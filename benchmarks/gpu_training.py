@@ -44,9 +44,8 @@ from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
-from regard.training.graph_capture import CapturedUpdate
 from regard.training.plan import Schedule
-from regard.training.updating import Update
+from regard.training.updating import CapturedUpdate, Update
 
 BATCH, LENGTH, VOCABULARY = 64, 24, 8000
 JOEY = 11_000

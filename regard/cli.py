@@ -19,7 +19,7 @@ from regard.commands.screen import complain, warnings_as_notices
 from regard.commands.streams import abandon_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
-from regard.runtime.interrupts import EXIT_CODE, INTERRUPTS
+from regard.runtime.interrupts import EXIT_CODE, interrupt_flag
 from regard.runtime.version import __version__
 
 BROKEN_PIPE = 141
@@ -33,14 +33,14 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: boxes leave little room for text in a narrow terminal
 )
 COMMANDS: dict[Callable[..., None], str] = {
-    demo: "Train on the sample, translate, and show what was looked at.",
-    train: "From sentence pairs, or labelled texts, to a model.",
-    translate: "One line out for every line in.",
-    classify: "A label for every line.",
-    evaluate: "How good a model is on pairs, or labelled texts.",
-    align: "Which word of a pair belongs to which.",
-    look: "Pictures and pages of traces, and of how a model learned.",
-    pattern: "Draw a pattern before you use it.",
+    demo: "Train on the sample, translate, and show the attention.",
+    train: "Train a model on sentence pairs or labelled texts.",
+    translate: "Translate texts: one line out for every line in.",
+    classify: "Label texts: one label per line.",
+    evaluate: "Score a model on sentence pairs or labelled texts.",
+    align: "Align the words of sentence pairs.",
+    look: "Show saved attention, and how a model learned it.",
+    pattern: "Draw an attention pattern.",
 }
 for command, summary in COMMANDS.items():
     app.command(short_help=summary)(command)
@@ -95,13 +95,13 @@ def _run(arguments: list[str]) -> int:
         complain(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
-        if INTERRUPTS.received:  # the interrupt surfaced as this error
+        if interrupt_flag.received:  # the interrupt surfaced as this error
             complain("interrupted")
             return EXIT_CODE
         complain(describe(error))
         return 2
     except RuntimeError as error:
-        if INTERRUPTS.received or not is_out_of_memory(error):
+        if interrupt_flag.received or not is_out_of_memory(error):
             raise
         complain(f"out of memory: {error}")
         return 2

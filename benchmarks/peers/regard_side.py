@@ -23,7 +23,7 @@ import torch
 from peers.protocol import Meter, main, parameters, translated
 from regard.config.recipe import RECIPES
 from regard.models.building import ModelOptions, build
-from regard.models.prepared import PreparedModel
+from regard.models.packed_model import PackedModel
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
 from regard.runtime.precision import Precision, autocast
@@ -89,7 +89,7 @@ def _updates(
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(torch.device("cpu"), cast(Precision, precision))
         loop = Loop(task, Path(folder), machine, Reporter(Path(folder) / "log", Silent()), None)
-        loop.progress.plan = Schedule(10**6, (), task.recipe.training.warmup).as_dict()
+        loop.progress.plan = Schedule(10**6, (), task.recipe.training.warmup)
         for rows in order[: meter.total]:
             batch = Batch.of([examples[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())
@@ -106,16 +106,16 @@ def translate(arguments: argparse.Namespace) -> dict[str, float]:
     batches = [rows[first : first + arguments.batch] for first in range(0, len(rows), arguments.batch)]
     lengths: list[int] = []
     with autocast(cast(Precision, arguments.precision), torch.device("cpu")):
-        _search(PreparedModel.of(model), batches[0], limit, arguments.beam)  # warm-up
+        _search(PackedModel.of(model), batches[0], limit, arguments.beam)  # warm-up
         began = time.perf_counter()
-        ready = PreparedModel.of(model)
+        ready = PackedModel.of(model)
         for batch in batches:
             lengths += _search(ready, batch, limit, arguments.beam)
         seconds = time.perf_counter() - began
     return translated(lengths, arguments.steps, seconds)
 
 
-def _search(model: PreparedModel, batch: list[list[int]], limit: LengthLimit, width: int) -> list[int]:
+def _search(model: PackedModel, batch: list[list[int]], limit: LengthLimit, width: int) -> list[int]:
     source, lengths = padded(batch), torch.tensor([len(row) for row in batch])
     if width == 1:
         return [len(result.tokens) for result in greedy(model, source, lengths, limit)]

@@ -8,46 +8,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+from typer import Argument, Option
 
 from regard.commands.options import Device, From, Model, Precision, Reverse, Threads, To, languages_of, set_threads
-from regard.commands.output import open_results
 from regard.commands.screen import complain
+from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.alignment.aligner import AlignmentOptions, Sides
     from regard.alignment.links import Gold, Links
 
-Pairs = Annotated[list[Path], typer.Argument(help="As for train; every line is aligned.")]
+Pairs = Annotated[list[Path], Argument(help="Data as for train; every line is aligned.")]
 ReverseModel = Annotated[
-    Path | None, typer.Option("--with", metavar="REVERSE", help="A model of the other direction, too.")
+    Path | None, Option("--with", metavar="REVERSE", help="A model of the other direction, used as well.")
 ]
-MinWeight = Annotated[float | None, typer.Option(min=0, max=1, help="The smallest weight of a link; threshold: 0.3.")]
+MinWeight = Annotated[
+    float | None, Option(min=0, max=1, help="The smallest weight of a link. Default: 0.3 with threshold.")
+]
 Tokenize = Annotated[
     bool,
-    typer.Option(
-        "--tokenize",
-        help="Split off punctuation first, save between digits; lines are then source TAB target TAB links.",
-    ),
+    Option("--tokenize", help="Split off punctuation first, except between digits; print source TAB target TAB links."),
 ]
 GoldFile = Annotated[
-    Path | None, typer.Option(help="Right links, 0-1 sure and 0p1 possible: print AER, precision and recall.")
+    Path | None, Option(help="A file of gold links, 0-1 sure and 0p1 possible: print AER, precision and recall.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line; with --gold, the scores.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object per line; with --gold, the scores.")]
 
 
 def align(
     model: Model,
     pairs: Pairs,
     with_: ReverseModel = None,
-    symmetrize: Annotated[str | None, typer.Option(help="Of --with; see above.")] = None,
-    method: Annotated[str | None, typer.Option(help="argmax, threshold or mutual; see above.")] = None,
+    symmetrize: Annotated[str | None, Option(help="With --with: how to combine both directions; see above.")] = None,
+    method: Annotated[str | None, Option(help="argmax, threshold or mutual; see above.")] = None,
     min_weight: MinWeight = None,
-    next_step: Annotated[bool, typer.Option("--next-step", help="Read the attention one step later.")] = False,
-    layer: Annotated[int | None, typer.Option(min=0, help="Read this layer alone; see above.")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="Read this head alone.")] = None,
+    next_step: Annotated[bool, Option("--next-step", help="Read the attention of the step after each word.")] = False,
+    layer: Annotated[int | None, Option(min=0, help="Read the attention of this layer only.")] = None,
+    head: Annotated[int | None, Option(min=0, help="Read the attention of this head only.")] = None,
     tokenize: Tokenize = False,
     gold: GoldFile = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the links here.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="The file to write the links to.")] = None,
     reverse: Reverse = False,
     from_: From = None,
     to: To = None,
@@ -58,19 +58,20 @@ def align(
 ) -> None:
     """Align the words of sentence pairs by the attention weights of a model that is forced to output the target.
 
-    One line for every line, as `0-0 1-2`: source first, counted from 0, over the tokens that blanks separate, exactly
-    as given; on standard output, or with -o in a file. With --gold the scores are on standard output, links only in -o.
+    Prints one line for every line, such as `0-0 1-2`: pairs of source and target token, counted from 0. Tokens are
+    separated by blanks, exactly as given. With --gold, standard output has the scores, and links go only to -o.
 
-    --method: argmax, each target token with its largest weight (the default); threshold, every pair with a weight of
-    --min-weight (the default of soft); mutual, pairs in which each is the other's largest.
+    --method: argmax links each target token with its largest weight (the default); threshold links every pair with a
+    weight of at least --min-weight (the default of soft); mutual links pairs in which each is the other's largest.
 
-    --symmetrize: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and (the default), or soft, links
-    from the geometric mean of both models' weights.
+    --symmetrize: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and (the default), or soft, which
+    links by the geometric mean of both models' weights.
 
-    Of a Transformer, that layer and head are read, now or one step later, whose links agree best with statistics of the
-    pairs; --layer, --head or --next-step say it instead.
+    Of a Transformer, the layer, head and step are read whose links agree best with a statistical alignment of the
+    pairs, unless --layer, --head or --next-step are given.
     """
     from regard.alignment import aligner
+    from regard.alignment.error_rate import error_rate
     from regard.tasks.registry import TRANSLATION, load_for
 
     _check(gold, tokenize, symmetrize, with_)
@@ -84,7 +85,8 @@ def align(
         links = aligner.align(rows, forward, backward, options, complain)
         aligned = list(_printed(rows, links, out, tokenize, json_) if gold_links is None or output else links)
     if gold_links is not None:
-        _print_scores(aligned, gold_links, json_)
+        rate = error_rate(aligned, gold_links)
+        typer.echo(json.dumps(rate.as_dict(), indent=2) if json_ else str(rate))
 
 
 def _check(gold: Path | None, tokenize: bool, symmetrize: str | None, with_: Path | None) -> None:
@@ -93,13 +95,6 @@ def _check(gold: Path | None, tokenize: bool, symmetrize: str | None, with_: Pat
         raise ValueError("--gold counts the tokens as given: expected it without --tokenize")
     if symmetrize is not None and with_ is None:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
-
-
-def _print_scores(aligned: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
-    from regard.alignment.error_rate import error_rate
-
-    rate = error_rate(aligned, gold)
-    typer.echo(json.dumps(rate.as_dict(), indent=2) if as_json else str(rate))
 
 
 def _options(

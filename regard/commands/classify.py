@@ -6,32 +6,33 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from regard.commands import options
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
-from regard.commands.output import open_results
+from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.tasks.classification.labelling import Labelling
 
 
 def classify(
-    model: Annotated[Path, typer.Argument(help="The folder of a classifier.")],
+    model: Annotated[Path, Argument(help="The folder of a classifier.")],
     text: options.Texts = None,
     input_: options.Input = None,
     output: options.Output = None,
     probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", "-p", help="Of all labels, the likeliest first, as label TAB probability …"),
+        bool, Option("--probabilities", "-p", help="Print all labels, most probable first: label TAB probability …")
     ] = False,
     calibrated: Annotated[
-        bool, typer.Option("--calibrated", help="Probabilities as the dev part of training corrects them.")
+        bool, Option("--calibrated", help="Calibrate the probabilities, as fitted on the validation data.")
     ] = False,
     look: options.Look = None,
-    view: Annotated[str | None, typer.Option(help="Of a picture: text, grid or links. Default: text.")] = None,
+    view: Annotated[
+        str | None, Option(help="With --look, of pictures and the terminal: text, grid or links. Default: text.")
+    ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
     device: options.Device = None,
@@ -39,7 +40,10 @@ def classify(
     precision: options.Precision = "auto",
     quiet: options.Quiet = False,
 ) -> None:
-    """Label texts, a file or standard input; results on standard output, all else on standard error."""
+    """Label texts, a file or standard input: one label per line.
+
+    Results go to standard output, everything else to standard error.
+    """
     from regard.tasks.registry import CLASSIFICATION, load_for
 
     if json_:

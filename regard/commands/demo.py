@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from regard.commands.options import Seed, Threads
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from regard.tasks.translation.predictor import Translator
 
 SENTENCE = "Rahul is a good boy"
+OUT = Path("regard-demo")
 MINUTES = 2.8
 SMALL_MODEL = {
     "model.embedding": 128,
@@ -28,14 +30,12 @@ SMALL_MODEL = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder of the model; an existing one is trained anew.")] = Path(
-        "regard-demo"
-    ),
-    minutes: Annotated[float, typer.Option(min=0.1, help="How long training may take.")] = MINUTES,
+    out: Annotated[Path, Option(help="The folder of the model; an existing one is replaced.")] = OUT,
+    minutes: Annotated[float, Option(min=0.1, help="The time limit of training.")] = MINUTES,
     threads: Threads = None,
     seed: Seed = 1,
 ) -> None:
-    """Train an English–Marathi translator on the sample, score it, translate, and show what it looked at.
+    """Train an English–Marathi translator on the sample, score it, translate, and show its attention.
 
     Takes about 3 minutes on 2 cores.
     """

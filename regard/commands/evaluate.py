@@ -7,49 +7,40 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from regard.commands.options import (
-    Device,
-    From,
-    Model,
-    Precision,
-    Reverse,
-    Threads,
-    To,
-    languages_of,
-    refuse_idle,
-    set_threads,
-)
+from regard.commands import options
 
 
 def evaluate(
-    model: Model,
-    pairs: Annotated[list[Path], typer.Argument(help="As for train; all references of a source are used.")],
-    reverse: Reverse = False,
-    from_: From = None,
-    to: To = None,
-    beam: Annotated[int | None, typer.Option(min=1, max=100, help="Default: the recipe's.")] = None,
+    model: options.Model,
+    pairs: Annotated[list[Path], Argument(help="Data as for train; all references of a source are used.")],
+    reverse: options.Reverse = False,
+    from_: options.From = None,
+    to: options.To = None,
+    beam: Annotated[int | None, Option(min=1, max=100, help="The beam size. Default: the recipe's.")] = None,
     diagnose: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="MEASURE",
-            help="What is odd about the attention, the oddest sentences first, by missed, repeated, entropy, "
+            help="Diagnose the attention, and list the most unusual sentences by missed, repeated, entropy, "
             "punctuation or end.",
         ),
     ] = None,
     calibrated: Annotated[
-        bool, typer.Option("--calibrated", help="Of a classifier: probabilities as its dev part corrects them.")
+        bool,
+        Option("--calibrated", help="Of a classifier: calibrate its probabilities, as fitted on the validation data."),
     ] = False,
-    show: Annotated[int | None, typer.Option(min=1, help="Of --diagnose: so many sentences. Default: 20.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="As JSON; of --diagnose, all sentences.")] = False,
-    device: Device = None,
-    threads: Threads = None,
-    precision: Precision = "auto",
+    show: Annotated[int | None, Option(min=1, help="With --diagnose: how many sentences to list. Default: 20.")] = None,
+    json_: Annotated[bool, Option("--json", help="Print JSON; with --diagnose, of all sentences.")] = False,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    precision: options.Precision = "auto",
 ) -> None:
-    """BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
+    """Print BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
     confusion matrix.
 
-    One translation for each distinct source, against all its references. No line is dropped.
+    Each distinct source is translated once and scored against all its references. No line is dropped.
     """
     from regard.look.diagnostics import MEASURES
     from regard.tasks.registry import task_of
@@ -58,9 +49,9 @@ def evaluate(
     if diagnose is not None and diagnose not in MEASURES:
         raise ValueError(f"--diagnose: expected one of {', '.join(MEASURES)}, got {diagnose!r}")
     if diagnose is None or json_:
-        refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
-    set_threads(threads)
-    options = EvaluationOptions(reverse, languages_of(pairs, from_, to), beam, diagnose, show, calibrated)
-    evaluation = task_of(model).evaluate(model, pairs, options, device, precision)  # type: ignore[arg-type]
-    as_json = json.dumps(evaluation.as_dict, ensure_ascii=False, indent=2)
-    typer.echo(as_json if json_ else "\n".join(evaluation.lines))
+        options.refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
+    options.set_threads(threads)
+    languages = options.languages_of(pairs, from_, to)
+    given = EvaluationOptions(reverse, languages, beam, diagnose, show, calibrated)
+    scores, lines = task_of(model).evaluate(model, pairs, given, device, precision)  # type: ignore[arg-type]
+    typer.echo(json.dumps(scores, ensure_ascii=False, indent=2) if json_ else "\n".join(lines))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from regard.commands.options import refuse_idle
 from regard.commands.screen import complain
@@ -18,21 +19,24 @@ if TYPE_CHECKING:
 HISTORY_PAGE = Path("history.html")
 """where `--history` writes without -o"""
 TracesOrModel = Annotated[
-    Path,
-    typer.Argument(metavar="path", help="A file of traces (.json), or with --history the folder of a model."),
+    Path, Argument(metavar="path", help="A file of traces (.json), or with --history the folder of a model.")
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", help="A .html, .svg, .png, .pdf or .json file; none: terminal; --history: history.html."
+    Option(
+        "--output",
+        "-o",
+        help="A .html, .svg, .png, .pdf or .json file. Default: the terminal; with --history, history.html.",
     ),
 ]
-History = Annotated[bool, typer.Option("--history", help="How the attention of a model came to be, as a page.")]
+History = Annotated[
+    bool, Option("--history", help="Write a page of how the attention of a model developed in training.")
+]
 View = Annotated[
-    str | None, typer.Option(help="Of a picture: grid, links or text. Default: text of labels, else grid.")
+    str | None, Option(help="Of a picture: grid, links or text. Default: text for labels, otherwise grid.")
 ]
 AttentionName = Annotated[
-    str | None, typer.Option(help="Of a picture: cross, encoder, decoder or pool. Default: at the source.")
+    str | None, Option(help="Of a picture: cross, encoder, decoder or pool. Default: the attention to the source.")
 ]
 
 
@@ -42,11 +46,11 @@ def look(
     history: History = False,
     view: View = None,
     attention: AttentionName = None,
-    layer: Annotated[int | None, typer.Option(min=0, help="Of a picture: one layer; none: the mean.")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="Of a picture: one head; none: the mean.")] = None,
-    pieces: Annotated[bool, typer.Option("--pieces", help="Of a picture: by pieces of words.")] = False,
+    layer: Annotated[int | None, Option(min=0, help="Of a picture: one layer. Default: the mean of all.")] = None,
+    head: Annotated[int | None, Option(min=0, help="Of a picture: one head. Default: the mean of all.")] = None,
+    pieces: Annotated[bool, Option("--pieces", help="Of a picture: show pieces of words, not words.")] = False,
 ) -> None:
-    """Show what a model looked at, from a file that `translate --look FILE.json` wrote."""
+    """Show the attention in a file that `translate` or `classify` wrote with `--look FILE.json`."""
     from regard.look import views
     from regard.look.trace_files import read
 

@@ -6,44 +6,52 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from regard.runtime.files import resolved
 
-Model = Annotated[Path, typer.Argument(help="The folder of a model.")]
+Model = Annotated[Path, Argument(help="The folder of a model.")]
 
 # Which texts, and where the results go
 
-Texts = Annotated[list[str] | None, typer.Argument(help="Texts; none: lines of -i, or of standard input.")]
-Input = Annotated[Path | None, typer.Option("--input", "-i", help="A text file (.gz too), a line each.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write here, not on standard output.")]
-JsonLines = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notices.")]
+Texts = Annotated[
+    list[str] | None, Argument(help="Texts to process. Default: the lines of --input, or of standard input.")
+]
+Input = Annotated[Path | None, Option("--input", "-i", help="A text file, also .gz, with one text per line.")]
+Output = Annotated[Path | None, Option("--output", "-o", help="The file to write. Default: standard output.")]
+JsonLines = Annotated[bool, Option("--json", help="Print one JSON object per line.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print no notices.")]
 
 # Which side of a file of pairs is the source
 
-Reverse = Annotated[bool, typer.Option("--reverse", help="The second side is the source.")]
-From = Annotated[str | None, typer.Option("--from", metavar="LANGUAGE", help="Which side of a `translation`.")]
-To = Annotated[str | None, typer.Option(metavar="LANGUAGE")]
+Reverse = Annotated[bool, Option("--reverse", help="The second column or file is the source.")]
+From = Annotated[
+    str | None,
+    Option(
+        "--from", metavar="LANGUAGE", help="The source language, such as en; in a .jsonl, its key in `translation`."
+    ),
+]
+To = Annotated[str | None, Option(metavar="LANGUAGE", help="The target language, such as mr.")]
 
 # Attention
 
 Look = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Show what each word looked at: terminal, or a .html, .svg, .png, .pdf or .json file. Several if wanted."
+    Option(
+        help="Show the attention of each word: in the terminal, or in a .html, .svg, .png, .pdf or .json file. "
+        "Can be repeated."
     ),
 ]
 Evidence = Annotated[
-    bool, typer.Option("--evidence", help="Of --look: test whether the weights mean anything. Slower.")
+    bool, Option("--evidence", help="With --look: test whether the weights explain the output. Slower.")
 ]
 
 # The device
 
-Device = Annotated[str | None, typer.Option(help="cpu or cuda.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads.")]
-Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31)]
+Device = Annotated[str | None, Option(help="cpu or cuda. Default: a GPU if there is one.")]
+Threads = Annotated[int | None, Option(min=1, help="The number of CPU threads. Default: PyTorch's.")]
+Precision = Annotated[str, Option(help="auto, fp32 or bf16.")]
+Seed = Annotated[int, Option(min=0, max=2**31, help="The seed of all random numbers.")]
 
 
 def set_threads(threads: int | None) -> None:

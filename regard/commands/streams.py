@@ -1,4 +1,4 @@
-"""The standard streams of a command: UTF-8 in every locale, and with substitutes where they are closed."""
+"""The streams of a command: UTF-8 in every locale, with substitutes where they are closed; and where results go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import errno
 import io
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from regard.runtime.files import open_output
 
 
 class ClosedOutput(io.TextIOBase):
@@ -48,3 +53,20 @@ def abandon_output() -> None:
         os.close(null)
     with suppress(OSError, ValueError):
         sys.stdout.flush()
+
+
+@contextmanager
+def open_results(path: Path | None) -> Iterator[TextIO]:
+    """Open what `-o` names, as `regard.runtime.files.open_output` does, or standard output if it names nothing."""
+    if path is None:
+        if not sys.stdout.writable():
+            raise ValueError("standard output is closed; expected somewhere to write, or -o")
+        yield sys.stdout
+        return
+    with open_output(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=True)
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()

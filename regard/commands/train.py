@@ -5,46 +5,45 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from regard.commands.options import Precision, Seed, languages
+from regard.commands.options import Device, From, Precision, Reverse, Seed, Threads, To, languages
 from regard.commands.screen import Terminal
 from regard.runtime.started import STARTED
 
 Pairs = Annotated[
     list[Path],
-    typer.Argument(
-        help="A .tsv or .jsonl of sentence pairs (.gz too), or two parallel text files; of --task classify, of "
+    Argument(
+        help="A .tsv or .jsonl file of sentence pairs, or two parallel text files, also .gz; with --task classify, "
         "texts and labels."
     ),
 ]
-Out = Annotated[Path, typer.Option(help="The folder for the model.")]
+Out = Annotated[Path, Option(help="The folder of the model.")]
+Task = Annotated[str, Option(help="translate or classify; the tasks images and captions are trained from Python.")]
 Dev = Annotated[
     list[Path] | None,
-    typer.Option(help="Pairs to choose by; give it twice for two text files. Default: a part of PAIRS."),
+    Option(help="Validation data, repeated for two text files. Default: a part of the training data."),
 ]
-Reverse = Annotated[bool, typer.Option("--reverse", help="Translate from the second side to the first.")]
 Recipe = Annotated[
     str | None,
-    typer.Option(
-        help="rnn, transformer, article, classify, or a .toml file. Default: rnn; on a GPU with 20,000 pairs or "
-        "more transformer; for labels classify."
+    Option(
+        help="rnn, transformer, article, classify, or a .toml file. Default: rnn, or transformer on a GPU with "
+        "20,000 pairs or more; classify with --task classify."
     ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as training.epochs=5.")
+    list[str] | None,
+    Option("--set", metavar="KEY=VALUE", help="Set a value of the recipe, such as training.epochs=5. Can be repeated."),
 ]
-Minutes = Annotated[float | None, typer.Option(min=0.05, help="Plan the whole run by the clock.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the run in --out stopped.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Begin anew where --out is there already.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: torch's.")]
-Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: a GPU if there is one.")]
+Minutes = Annotated[float | None, Option(min=0.05, help="The time limit of the whole run.")]
+Resume = Annotated[bool, Option("--resume", help="Continue the run in --out.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace the model in --out.")]
 
 
 def train(
     pairs: Pairs,
     out: Out,
-    task: Annotated[str, typer.Option(help="translate or classify.")] = "translate",
+    task: Task = "translate",
     dev: Dev = None,
     reverse: Reverse = False,
     recipe: Recipe = None,
@@ -52,17 +51,17 @@ def train(
     minutes: Minutes = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    from_: Annotated[str | None, typer.Option("--from", metavar="LANGUAGE", help="Such as en.")] = None,
-    to: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="Such as mr.")] = None,
+    from_: From = None,
+    to: To = None,
     seed: Seed = 1,
     threads: Threads = None,
     device: Device = None,
     precision: Precision = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
 
-    Ctrl-C keeps what was learned; go on with --resume. All messages are also written to MODEL/log.jsonl.
+    Ctrl-C saves a checkpoint; --resume continues from it. All messages are also written to log.jsonl in --out.
     """
     from regard.tasks.train import train as run
 

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from regard.commands import options
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
-from regard.commands.output import open_results
 from regard.commands.screen import complain
+from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.alignment.carry import Kind
     from regard.tasks.translation.predictor import Answer, Search
 
-Beam = Annotated[int | None, typer.Option(min=1, max=100, help="Beam size; 1: greedy. Default: the recipe's.")]
-NBest = Annotated[int, typer.Option(min=1, max=100, help="Give so many different texts, as rank TAB score TAB text.")]
-TopP = Annotated[float | None, typer.Option(help="Of --sample: only the most probable tokens that sum to p, as 0.9.")]
+Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
+NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
+TopP = Annotated[float | None, Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")]
 CarryOver = Annotated[
     str | None,
-    typer.Option(metavar="KINDS", help="Carry over as they are, parted by commas: numbers, addresses, markup, names."),
+    Option(metavar="KINDS", help="Copy from the source, separated by commas: numbers, addresses, markup, names."),
 ]
 
 
@@ -36,16 +36,20 @@ def translate(
     output: options.Output = None,
     beam: Beam = None,
     n_best: NBest = 1,
-    length_penalty: Annotated[float | None, typer.Option(min=0.0, help="α in log p / length^α.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw tokens at random instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of --sample: lower is safer. Default: 1.")] = None,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Of --sample: only the k most probable tokens.")] = None,
+    length_penalty: Annotated[
+        float | None, Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")
+    ] = None,
+    sample: Annotated[bool, Option("--sample", help="Sample tokens at random instead of beam search.")] = False,
+    temperature: Annotated[float | None, Option(help="With --sample: lower is safer. Default: 1.")] = None,
+    top_k: Annotated[int | None, Option(min=1, help="With --sample: only the k most probable tokens.")] = None,
     top_p: TopP = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**31, help="Of --sample.")] = None,
-    prefix: Annotated[str, typer.Option(help="How each translation must begin.")] = "",
+    seed: Annotated[int | None, Option(min=0, max=2**31, help="With --sample: the seed of the random numbers.")] = None,
+    prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
     carry: CarryOver = None,
     look: options.Look = None,
-    view: Annotated[str | None, typer.Option(help="Of a picture: grid or links. Default: grid.")] = None,
+    view: Annotated[
+        str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")
+    ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
     device: options.Device = None,
@@ -53,23 +57,27 @@ def translate(
     precision: options.Precision = "auto",
     quiet: options.Quiet = False,
 ) -> None:
-    """Translate texts, a file or standard input; results on standard output, all else on standard error."""
+    """Translate texts, a file or standard input: one line out for every line in.
+
+    Results go to standard output, everything else to standard error.
+    """
     import torch
 
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
 
-    search = _search(beam, n_best, length_penalty, sample, temperature, top_k, top_p, seed, json_)
+    given = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty, "sample": sample}
+    search_by = _search(given | {"temperature": temperature, "top_k": top_k, "top_p": top_p}, json_, seed)
     _check_texts(prefix, view)
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
-    given, kinds = chunks(text, input_), read_kinds(carry)
+    line_chunks, kinds = chunks(text, input_), read_kinds(carry)
     options.set_threads(threads)
     if seed is not None:
         torch.manual_seed(seed)
     with open_results(output) as out:
         translator = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
-        search = _with_defaults(search, translator.search, beam is None, length_penalty is None)
-        for lines in given:
+        search = search_by(translator.search)
+        for lines in line_chunks:
             for answer in translator.answers(lines, search, prefix, details=look_output.wanted):
                 carried = with_carried_over(answer, kinds) if kinds else answer
                 print(_lines(carried, json_, n_best), file=out)
@@ -91,37 +99,26 @@ def _check_texts(prefix: str, view: str | None) -> None:
         raise ValueError("view: expected grid or links, got 'text', which is for labels")
 
 
-def _with_defaults(search: Search, defaults: Search, beam: bool, length_penalty: bool) -> Search:
-    """Return the search with the recipe's beam size or length penalty, where none was given."""
-    if beam:
-        search = replace(search, beam=max(defaults.beam, search.n_best))
-    return replace(search, length_penalty=defaults.length_penalty) if length_penalty else search
-
-
-def _search(
-    beam: int | None,
-    n_best: int,
-    length_penalty: float | None,
-    sample: bool,
-    temperature: float | None,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int | None,
-    as_json: bool,
-) -> Search:
-    """Return the search that the options describe, checked before a model is loaded."""
+def _search(given: dict[str, Any], as_json: bool, seed: int | None) -> Callable[[Search], Search]:
+    """Check the options of a search before a model is loaded; return what applies them to the model's own defaults."""
     from regard.tasks.translation.predictor import Search
 
-    if sample:
-        refuse_idle({"--beam": beam, "--length-penalty": length_penalty}, "expected neither with --sample")
+    chosen = {name: value for name, value in given.items() if value is not None}
+    by_option = {f"--{name.replace('_', '-')}": value for name, value in given.items()} | {"--seed": seed}
+    penalty = {"--length-penalty": by_option["--length-penalty"]}
+    if given["sample"]:
+        refuse_idle({"--beam": given["beam"]} | penalty, "expected neither with --sample")
     else:
-        sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-        refuse_idle(sampling, "expected --sample with it")
-    if beam == 1 and not as_json:
-        refuse_idle({"--length-penalty": length_penalty}, "expected a larger --beam with it, or --json")
-    penalty = Search.length_penalty if length_penalty is None else length_penalty
-    temperature = Search.temperature if temperature is None else temperature
-    return Search(beam or max(Search.beam, n_best), n_best, penalty, sample, temperature, top_k, top_p)
+        names = ("--temperature", "--top-k", "--top-p", "--seed")
+        refuse_idle({name: by_option[name] for name in names}, "expected --sample with it")
+    if given["beam"] == 1 and not as_json:
+        refuse_idle(penalty, "expected a larger --beam with it, or --json")
+
+    def applied(defaults: Search) -> Search:
+        return replace(defaults, **{"beam": max(defaults.beam, given["n_best"])} | chosen)
+
+    applied(Search())  # raises an error for values that make no search
+    return applied
 
 
 def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:

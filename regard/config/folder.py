@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import SECTIONS, from_toml, to_toml
+from regard.config.recipe_text import SECTIONS, from_toml
 from regard.runtime.warnings import RegardWarning
 from regard.text.vocabulary import Vocabulary
 
@@ -60,20 +60,12 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, str] 
     write(path, save(on_cpu, metadata=notes))
 
 
-def write_weights(folder: Path, weights: dict[str, Tensor]) -> None:
-    write_tensors(folder / WEIGHTS, weights)
-
-
 def write_vocabularies(folder: Path, vocabularies: Vocabularies) -> None:
     if vocabularies.joint:
         write(folder / "tokenizer.json", vocabularies.source.to_json())
     else:
         write(folder / "source.json", vocabularies.source.to_json())
         write(folder / "target.json", vocabularies.target.to_json())
-
-
-def write_recipe(folder: Path, recipe: Recipe) -> None:
-    write(folder / RECIPE, to_toml(recipe))
 
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:

@@ -69,8 +69,8 @@ class TrainingRecipe:
     """the fraction of the decoder's inputs that are its own predictions; it rises to this over the run"""
     guided_attention: float = 0.0
     """the weight of the loss term that pulls attention towards the word alignment of the training pairs"""
-    guided_later: bool = False
-    """guide the attention of the step after a word, which has it as input: for a model that aligns, not translates"""
+    guided_next_step: bool = False
+    """guide the attention of the next step, which has the word as its input: for models that align, not translate"""
     segmentation_dropout: float = 0.1
     """the fraction of merges that are skipped when text is split into subwords (BPE-dropout)"""
     lower_case: float = 0.05
@@ -99,6 +99,11 @@ class TrainingRecipe:
         for name in ("guided_attention", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
+
+    @property
+    def batch_given(self) -> bool:
+        """whether the user set the batch size"""
+        return self.batch_tokens is not None or self.batch_sentences is not None
 
     @property
     def peak(self) -> float:
@@ -138,20 +143,20 @@ class Recipe:
         joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
         size = self.vocabulary.size or (sizes.vocabulary_size(pairs, joint) if subwords else None)
         training = self.training
-        sentences = sizes.batch_sentences(pairs, self.model.kind)
+        sentences = self.model.batch_sentences(pairs)
         tokens = training.batch_tokens or (10**9 if training.batch_sentences else sizes.tokens(sentences, words))
-        # A Transformer needs more epochs, and a lower learning rate for smaller batches.
-        transformer = self.model.kind == "transformer"
-        epochs = training.epochs or (2 if transformer else 1) * sizes.epochs(pairs)
-        if training.batch_sentences or training.batch_tokens:
+        if training.batch_given:
             sentences = training.batch_sentences or round(tokens / (2 * max(words, 1)))
-        rate = sizes.learning_rate(sentences) if transformer else sizes.LEARNING_RATE
+        rate = round(sizes.LEARNING_RATE * self.model.rate_factor(min(1.0, sentences / sizes.FULL_BATCH)), 5)
         return replace(
             self,
             vocabulary=replace(self.vocabulary, joint=joint, size=size),
             model=_fitted_model(self.model, pairs, joint),
             training=replace(
-                training, epochs=epochs, batch_tokens=tokens, learning_rate=training.learning_rate or rate
+                training,
+                epochs=training.epochs or self.model.epochs(pairs),
+                batch_tokens=tokens,
+                learning_rate=training.learning_rate or rate,
             ),
         )
 

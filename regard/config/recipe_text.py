@@ -24,8 +24,7 @@ class UnknownKeyError(ValueError):
 
 
 def default_translation_recipe(settings: Mapping[str, Any] | None = None, best: str = "rnn") -> Recipe:
-    """Return the recipe for a user who names none: `best`, or the other of rnn and transformer if only that one has
-    the settings."""
+    """Return the default recipe: `best`, or the other of rnn and transformer if only that one has the settings."""
     errors: list[ValueError] = []
     for name in sorted(("rnn", "transformer"), key=lambda name: name != best):
         try:
@@ -37,8 +36,7 @@ def default_translation_recipe(settings: Mapping[str, Any] | None = None, best: 
 
 
 def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """Return a recipe by its name, from a TOML file, or as it is given; with single values set, such as
-    {"training.epochs": 5}."""
+    """Return a recipe by name, from a TOML file or as given, with values set, such as {"training.epochs": 5}."""
     if isinstance(given, Recipe):
         recipe = given
     elif str(given) in RECIPES:

@@ -67,13 +67,10 @@ class LabelScores:
         ]
         cells = [[f"{count:,}" for count in row] for row in self.confusion]
         widths = [max(len(label), *(len(row[column]) for row in cells)) for column, label in enumerate(self.labels)]
-        heads = "  ".join(f"{label:>{size}}" for label, size in zip(self.labels, widths, strict=True))
         lines += ["", "confusion matrix: a row is an expected label, a column a predicted one", ""]
-        lines.append(f"{'':{width}}  {heads}")
-        for label, row in zip(self.labels, cells, strict=True):
-            lines.append(
-                f"{label:{width}}  " + "  ".join(f"{cell:>{size}}" for cell, size in zip(row, widths, strict=True))
-            )
+        for label, row in zip(["", *self.labels], [self.labels, *cells], strict=True):
+            padded = (f"{cell:>{size}}" for cell, size in zip(row, widths, strict=True))
+            lines.append(f"{label:{width}}  {'  '.join(padded)}")
         return lines
 
     def __str__(self) -> str:

@@ -15,22 +15,22 @@ class InterruptFlag:
 
     def __init__(self) -> None:
         self.received = False
-        self.may_end_at_once = False
+        self.exit_at_once = False
         """nothing needs to be cleaned up yet; also, a KeyboardInterrupt raised during an import may get lost"""
 
     def watch(self) -> None:
-        """Install the signal handler; it ends the process until `may_end_at_once` is set to False."""
-        self.may_end_at_once = True
+        """Install the signal handler; it ends the process until `exit_at_once` is set to False."""
+        self.exit_at_once = True
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.received = True
-        if self.may_end_at_once:
+        if self.exit_at_once:
             os.write(2, b"regard: interrupted\n")
             os._exit(EXIT_CODE)
         raise KeyboardInterrupt
 
 
-INTERRUPTS = InterruptFlag()
-"""the interrupts of this process"""
+interrupt_flag = InterruptFlag()
+"""whether this process was interrupted"""

@@ -27,6 +27,15 @@ class ScoreReport(Protocol):
         """Return the scores as a person reads them."""
 
 
+def text_list(text: str | Sequence[str]) -> list[str]:
+    """Return a text or several as a list; raise a TypeError for anything else."""
+    texts = list(text) if isinstance(text, Sequence) and not isinstance(text, str) else [text]
+    for each in texts:
+        if not isinstance(each, str):
+            raise TypeError(f"text: expected a text or a list of texts, got {each!r}")
+    return texts
+
+
 @dataclass(eq=False, repr=False)
 class Predictor(ABC, Generic[M]):
     """A trained model in use, on its device."""
@@ -45,5 +54,5 @@ class Predictor(ABC, Generic[M]):
         return autocast(self.precision, self.device)
 
     @abstractmethod
-    def evaluate(self, examples: Sequence[Any]) -> ScoreReport:
+    def evaluate(self, examples: Any) -> ScoreReport:
         """Return the scores on dev examples, as the task has them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -25,8 +25,6 @@ D = TypeVar("D")
 """the examples of a task: pairs of texts, or images"""
 Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
 """a file, two parallel files, or (source, target) texts"""
-
-
 Loaded = tuple[Recipe, dict[str, Any], torch.device, Precision]
 """what every predictor has besides its model: recipe, card, device, precision"""
 
@@ -58,14 +56,6 @@ class TrainingData(Generic[D]):
     """longer lines of text were left out"""
 
 
-class TrainableTask(Task, Protocol):
-    """A task as `train` makes it from data."""
-
-    @property
-    def skipped(self) -> Sequence[str]:
-        """sentences about examples that the recipe does not allow"""
-
-
 @dataclass(frozen=True)
 class EvaluationOptions:
     """The options of `regard evaluate`; those that a task has no use for, it refuses."""
@@ -86,14 +76,6 @@ class EvaluationOptions:
             raise ValueError(reason)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """What `regard evaluate` prints."""
-
-    as_dict: dict[str, Any]
-    lines: Sequence[str]
-
-
 class TaskSpec(ABC, Generic[P, D]):
     """One task: how its data are read, how it is trained, loaded, scored and examined."""
 
@@ -106,6 +88,7 @@ class TaskSpec(ABC, Generic[P, D]):
     """the name of the recipe that it is trained by, if none is given"""
     options: tuple[type, ...]
     """of the models that it trains"""
+    task_class: type[Task]
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
         """Return the recipe that was given, or the default; raise a ValueError if it is for another task."""
@@ -130,9 +113,10 @@ class TaskSpec(ABC, Generic[P, D]):
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[D]:
         """Read the examples to train on and those to choose by; say how many there are, and what is left out."""
 
-    @abstractmethod
-    def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> TrainableTask:
+    def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> Task:
         """Return what the training loop trains: a pure function of its arguments."""
+        training = replace(recipe.training, max_characters=data.max_characters or recipe.training.max_characters)
+        return self.task_class.of(data.train, data.dev, replace(recipe, training=training), seed)
 
     def load(self, folder: Path, device: str | None, precision: Precision) -> P:
         """Load a model of this task from its folder."""
@@ -147,14 +131,14 @@ class TaskSpec(ABC, Generic[P, D]):
     def predictor(self, folder: Path, options: Any, loaded: Loaded) -> P:
         """Return a predictor with an untrained model of the options; the folder has its vocabularies."""
 
-    def score(self, model: P, dev: Sequence[Any]) -> ScoreReport:
+    def score(self, model: P, dev: Any) -> ScoreReport:
         """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card."""
         return model.evaluate(dev)
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
-    ) -> Evaluation:
-        """Score the model of a folder on files."""
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Score the model of a folder on files, and return the scores for JSON and as lines of text."""
         raise ValueError(f"{folder}: expected a translator or a classifier of texts, got a {self.noun}")
 
     def examine(self, model: P, trace: Trace) -> Trace:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.config.recipe import Recipe
 from regard.tasks.spec import Given, TrainingData
 from regard.text.lengths import character_limit, within_characters
 from regard.text.normal import tidy
@@ -47,11 +45,6 @@ def read_text_data(
             screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
     screen.say(summary(train, dev))
     return TrainingData(train, dev, corpus.name, corpus.lines, corpus.digest, dev_digest, limit)
-
-
-def with_character_limit(recipe: Recipe, data: TrainingData[Pairs]) -> Recipe:
-    """Return the recipe with the limit with which the data were read."""
-    return replace(recipe, training=replace(recipe.training, max_characters=data.max_characters))
 
 
 def _show_skipped(corpus: Corpus, screen: Screen) -> None:

@@ -20,32 +20,24 @@ from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
-from regard.tasks.spec import Given, TaskSpec, Texts, TrainableTask, TrainingData
+from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
 from regard.training.lock import locked
 from regard.training.loop import Loop, Machine
 from regard.training.out import check_out, create
 from regard.training.progress import Reporter, Screen, Silent
+from regard.training.task import Task
 
 
 class BufferedScreen:
     """A screen that also buffers its lines, for a log that does not exist yet."""
 
     def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+        self._say, self.advance, self.status, self.close = screen.say, screen.advance, screen.status, screen.close
         self.lines: list[str] = []
 
     def say(self, text: str) -> None:
         self.lines.append(text)
-        self._screen.say(text)
-
-    def advance(self, done: int, total: int | None, text: str) -> None:
-        self._screen.advance(done, total, text)
-
-    def status(self, text: str) -> None:
-        self._screen.status(text)
-
-    def close(self) -> None:
-        self._screen.close()
+        self._say(text)
 
 
 def train(
@@ -85,7 +77,9 @@ def train(
     folder = resolved(out) if Path(out).is_symlink() else Path(out)
     spec, given = task_named(task), Given(data, dev, reverse, languages)
     spec.check_given(given)
-    seconds = None if minutes is None else 60 * _positive_minutes(minutes)
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    seconds = None if minutes is None else 60 * minutes
     if threads is not None:
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)
@@ -96,12 +90,6 @@ def train(
     with locked(folder, run.screen):
         check_out(folder, resume, overwrite)  # again: another training may just have changed it
         return run.train(chosen, (settings or {}) if recipe is None else None, seconds, began)
-
-
-def _positive_minutes(minutes: float) -> float:
-    if not 0 < minutes < 1e6:
-        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
-    return minutes
 
 
 @dataclass(frozen=True)
@@ -129,40 +117,35 @@ class _Run:
         task = self.spec.task(data, recipe, self.seed)
         for line in task.skipped:
             self.screen.say(f"{data.name}: {line}")
-        loop = Loop(task, self.folder, self.machine, self._open(task, data), seconds, began)
         if self.resume:
-            _resume(loop, self.screen)
+            loop = self._resumed(task, data, seconds, began)
+        else:
+            create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed))
+            reporter = Reporter(self.folder / folders.LOG, self.screen)
+            for line in self.screen.lines:  # shown before there was a log
+                reporter.note("message", text=line)
+            loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
         self.screen.status("preparing the first epoch")
         loop.run()
         model = _finish(self.spec, self.folder, loop)
         self.screen.close()
         return model
 
-    def _open(self, task: TrainableTask, data: TrainingData[Any]) -> Reporter:
-        """Create the folder, or check that of the run that is resumed; return what reports to its log."""
-        if self.resume:
-            _check_same(self.folder, task.recipe, data, self.seed)
-        else:
-            create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed))
+    def _resumed(self, task: Task, data: TrainingData[Any], seconds: float | None, began: float) -> Loop:
+        """Return the run at its last checkpoint; tell the user if it has already ended."""
+        _check_same(self.folder, task.recipe, data, self.seed)
         reporter = Reporter(self.folder / folders.LOG, self.screen)
-        for line in () if self.resume else self.screen.lines:  # shown before there was a log
-            reporter.note("message", text=line)
-        return reporter
-
-
-def _resume(loop: Loop, screen: Screen) -> None:
-    """Load the last checkpoint; tell the user if the run has already ended."""
-    loop.resume()
-    if "scores" in folders.read_card(loop.folder):
-        progress = loop.progress
-        screen.say(
-            f"{loop.folder}: training has ended ({progress.ended} after {progress.update:,} updates): nothing to "
-            "resume; --overwrite begins anew"
-        )
+        loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
+        loop.resume()
+        if "scores" in folders.read_card(self.folder):
+            ended = f"{loop.progress.ended} after {loop.progress.update:,} updates"
+            notice = f"training has ended ({ended}): nothing to resume; --overwrite begins anew"
+            self.screen.say(f"{self.folder}: {notice}")
+        return loop
 
 
 def _facts(
-    task: TrainableTask, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
+    task: Task, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
 ) -> dict[str, Any]:
     """Return the card, as far as it is known before training."""
     return {

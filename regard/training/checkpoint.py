@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -46,7 +45,7 @@ class Progress:
     """the number of validations so far"""
     seconds: float = 0.0
     """time spent, resumed runs included"""
-    plan: dict[str, Any] | None = None
+    plan: Schedule | None = None
     log_bytes: int = 0
     """the size of the log when this was saved"""
     baseline: float | None = None
@@ -54,9 +53,15 @@ class Progress:
     ended: str = ""
     """why the run ended; empty while it goes on"""
 
-    @property
-    def planned(self) -> Schedule | None:
-        return None if self.plan is None else Schedule.from_dict(self.plan)
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Progress:
+        tree = json.loads(text)
+        if plan := tree["plan"]:
+            tree["plan"] = Schedule(**plan | {"validations": tuple(plan["validations"])})
+        return cls(**tree)
 
 
 def write(
@@ -71,11 +76,8 @@ def write(
         tensors["random/cuda"] = torch.cuda.get_rng_state()
     path.mkdir(exist_ok=True)
     # The optimizer's state may share storage with weights, which safetensors refuses.
-    folders.write_tensors(
-        path / FILE,
-        {name: tensor.clone() for name, tensor in tensors.items()},
-        {"progress": json.dumps(asdict(progress))},
-    )
+    copies = {name: tensor.clone() for name, tensor in tensors.items()}
+    folders.write_tensors(path / FILE, copies, {"progress": progress.to_json()})
 
 
 def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> Progress:
@@ -85,7 +87,7 @@ def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: to
         raise ValueError(f"{path.parent}: nothing to resume: it has no {path.name}/{FILE}")
     try:
         with safe_open(file, "pt") as tensors:
-            progress = Progress(**json.loads(tensors.metadata()["progress"]))
+            progress = Progress.from_json(tensors.metadata()["progress"])
             saved = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
         _restore(saved, model, average, optimizer)
     except Exception as error:  # safetensors raises its own errors, and a damaged file may cause any other
@@ -101,13 +103,9 @@ def _restore(
             parameter.copy_(saved[f"weights/{name}"])
         for name, tensor in average.items():
             tensor.copy_(saved[f"average/{name}"])
-    _restore_moments(saved, optimizer)
     torch.set_rng_state(saved["random/cpu"])
     if "random/cuda" in saved and torch.cuda.is_available():
         torch.cuda.set_rng_state(saved["random/cuda"])
-
-
-def _restore_moments(saved: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in saved.items():
         if name.startswith("optimizer/"):

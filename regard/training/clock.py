@@ -40,7 +40,7 @@ class Clock:
         self._paused = 0.0
         """seconds that were not part of updates"""
         self._ticks: deque[tuple[int, float]] = deque()
-        self._read = 0.0
+        self.planned_at = 0.0
         """when the last plan was made"""
 
     @property
@@ -97,16 +97,12 @@ class Clock:
         if self.limit is None or not self.measured:
             return False
         if planned:
-            return self.seconds - self._read >= REPLAN_INTERVAL * self.limit and self.measured >= 2
+            return self.seconds - self.planned_at >= REPLAN_INTERVAL * self.limit and self.measured >= 2
         spent = self.pace * self.measured
         if soon and spent >= MAX_TRIAL_TIME * self.limit:
             return True
         trial_updates = TRIAL_UPDATES_CPU if soon else TRIAL_UPDATES
         return update >= trial_updates and spent >= min(1.0, TRIAL_TIME * self.limit)
-
-    def was_read(self) -> None:
-        """Note that a plan was made now."""
-        self._read = self.seconds
 
 
 def fitted_batch(batch: float, smallest: float, updates: float) -> float:

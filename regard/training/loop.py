@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import torch
@@ -16,15 +20,12 @@ from regard.training import checkpoint
 from regard.training.average import averaged, initial_average, update_average_
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
-from regard.training.graph_capture import CapturedUpdate
-from regard.training.interrupts import deferred_interrupt
 from regard.training.pacing import Pacing
 from regard.training.plan import Schedule, by_epochs
 from regard.training.prefetch import Epochs, prefetching
 from regard.training.progress import ADVICE, LOG_INTERVAL, Reporter
-from regard.training.selection import is_best, record_validation
-from regard.training.task import Task
-from regard.training.updating import DivergedError, Update
+from regard.training.task import Task, Validation
+from regard.training.updating import CapturedUpdate, DivergedError, Update
 
 CHECK_INTERVAL = 10
 """updates on a GPU between two checks for a NaN loss, each of which synchronizes with the GPU"""
@@ -90,11 +91,8 @@ class Loop:
         if progress.plan is None and self._clock.limit is None:
             self._set_plan(by_epochs(self.recipe, self.task.updates()))
         try:
-            with (
-                deferred_interrupt() as interrupted,
-                tf32_products(self.machine.precision, device),
-                prefetching(device),
-            ):
+            products = tf32_products(self.machine.precision, device)
+            with deferred_interrupt() as interrupted, products, prefetching(device):
                 if progress.update and not progress.ended:
                     self._between_updates()  # what was due when the run was interrupted
                 while not (progress.ended or interrupted.is_set()):
@@ -111,13 +109,13 @@ class Loop:
         finally:
             self._epochs.close()
 
-    def _epoch(self, interrupted: Event) -> None:
+    def _epoch(self, interrupted: threading.Event) -> None:
         """Run the rest of an epoch, up to an interrupt or a change of the batch size."""
         progress, size = self.progress, self._pacing.batch(self.progress)
         began = time.monotonic()
         with self._clock.paused():
             batches = self._epochs.batches(progress.epoch, size)
-        plan, last = progress.planned, progress.update + len(batches) - progress.place
+        plan, last = progress.plan, progress.update + len(batches) - progress.place
         if plan is None or last < plan.updates:
             self._epochs.prepare(progress.epoch + 1, size)
         self._preparation = (time.monotonic() - began) / len(batches)
@@ -131,7 +129,7 @@ class Loop:
     def update(self, batch: Any, began: float, last: bool = False) -> None:
         """Run one update. `began`: when the making of the batch began; `last`: whether it is the epoch's last batch."""
         progress, recipe = self.progress, self.recipe
-        plan = progress.planned or Schedule(10**9, (), recipe.warmup)
+        plan = progress.plan or Schedule(10**9, (), recipe.warmup)
         self._consistent = False
         self._update.rate(plan.learning_rate(progress.update, recipe))
         loss = self._update(batch, progress)
@@ -139,14 +137,11 @@ class Loop:
             raise DivergedError
         progress.update += 1
         progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, progress.place + 1)
-        self._take_average()
+        update_average_(self.average, self.model, progress.update, recipe.average)
         self._consistent = True
         self.reporter.update(progress, plan, loss, batch.tokens, time.monotonic() - began, self._clock.seconds)
         if not loss.is_cuda or progress.update % LOG_INTERVAL == 0:  # the log has just synchronized with the GPU
             self._clock.tick(progress.update)
-
-    def _take_average(self) -> None:
-        update_average_(self.average, self.model, self.progress.update, self.recipe.average)
 
     # Between updates
 
@@ -155,11 +150,11 @@ class Loop:
         progress = self.progress
         if self._pacing.due(progress):
             self._set_plan(self._pacing.plan(progress, self._preparation))
-        plan = progress.planned
+        plan = progress.plan
         time_is_up = self._pacing.time_is_up(progress)
         if progress.validated < progress.update and ((plan and progress.update in plan.validations) or time_is_up):
             self._validate()
-            plan = progress.planned
+            plan = progress.plan
         if self.recipe.patience and progress.waited >= self.recipe.patience:
             self._end(f"no better for {progress.waited} validations")
         elif plan is not None and progress.update >= plan.updates:
@@ -171,7 +166,7 @@ class Loop:
                 self.save()
 
     def _set_plan(self, plan: Schedule) -> None:
-        self.progress.plan = plan.as_dict()
+        self.progress.plan = plan
         self.reporter.planned(plan)
         if plan.settled:  # a resumed run can make any other plan again
             with self._clock.paused():
@@ -179,7 +174,7 @@ class Loop:
 
     def _validate(self) -> None:
         """Validate the averaged model, save it if it is the best so far, and plan again by the time that took."""
-        progress, plan, machine = self.progress, self.progress.planned, self.machine
+        progress, plan, machine = self.progress, self.progress.plan, self.machine
         follows_clock = plan is not None and not plan.settled
         with self._clock.paused_after(progress.update, machine.device):
             began = time.monotonic()
@@ -190,7 +185,7 @@ class Loop:
             final = self._pacing.rehearse(progress) if follows_clock else None
             best = is_best(progress, validation)
             if best:
-                folders.write_weights(self.folder, self.average)
+                folders.write_tensors(self.folder / folders.WEIGHTS, self.average)
             record_validation(progress, validation, best)
             progress.seconds = self._clock.seconds
             self.reporter.validation(progress, validation, best)
@@ -199,7 +194,7 @@ class Loop:
                 self.reporter.say(f"nothing is learned yet: {validation.constant}; if that stays so, {ADVICE}")
             self.save()
         if plan is not None and follows_clock:
-            progress.plan = self._pacing.timed(plan, time.monotonic() - began, final).as_dict()
+            progress.plan = self._pacing.timed(plan, time.monotonic() - began, final)
             if self._clock.measured and progress.update < plan.updates:
                 self._set_plan(self._pacing.plan(progress, self._preparation))
 
@@ -208,3 +203,49 @@ class Loop:
         progress.ended, progress.seconds = why, self._clock.seconds
         self.reporter.ended(progress)
         self.save()
+
+
+def is_best(progress: Progress, validation: Validation) -> bool:
+    """Return whether this model is the best so far; of equal scores, the lower loss is better."""
+    loss, best_loss = _or_inf(validation.loss), _or_inf(progress.best_loss)
+    return not progress.best_update or (validation.score, -loss) > (progress.best, -best_loss)
+
+
+def record_validation(progress: Progress, validation: Validation, best: bool) -> None:
+    """Note a validation in the progress; `best`: its model is the best so far.
+
+    It counts towards early stopping if neither the score nor the loss on dev got better, in the second half of the run.
+    """
+    plan, lower = progress.plan, _or_inf(validation.loss) < _or_inf(progress.lowest_loss)
+    if best:
+        progress.best, progress.best_update, progress.waited = validation.score, progress.update, 0
+        progress.best_loss, progress.constant = validation.loss, validation.constant
+    elif not lower and (plan is None or progress.update > plan.updates / 2):
+        progress.waited += 1
+    if lower:
+        progress.lowest_loss = validation.loss
+    progress.validated = progress.update
+    progress.validations += 1
+
+
+def _or_inf(loss: float | None) -> float:
+    return math.inf if loss is None else loss
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[threading.Event]:
+    """Set the event at the first Ctrl-C, so that the current update can end; a second one raises KeyboardInterrupt."""
+    received = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+
+    def handle(*_: object) -> None:
+        received.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from regard.config import folder as folders
+from regard.config.recipe_text import to_toml
 from regard.runtime.files import check_new_folder, resolved
 from regard.training import checkpoint
 from regard.training.loop import Loop, Machine
@@ -77,7 +78,7 @@ def _fill(folder: Path, task: Task, card: dict[str, Any]) -> None:
     """Write everything but weights."""
     folder.mkdir(parents=True)
     (folder / UNFINISHED).touch()
-    folders.write_recipe(folder, task.recipe)
+    folders.write(folder / folders.RECIPE, to_toml(task.recipe))
     task.write(folder)
     folders.write_card(folder, card)
     cpu = Machine(torch.device("cpu"), "fp32")

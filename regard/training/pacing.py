@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cached_property
 
@@ -50,7 +49,7 @@ class Pacing:
 
     def batch(self, progress: Progress) -> float:
         """Return the present batch size as a fraction of the recipe's; a run by the clock begins with the smallest."""
-        return self.smallest if progress.planned is None else progress.planned.batch
+        return self.smallest if progress.plan is None else progress.plan.batch
 
     @cached_property
     def smallest(self) -> float:
@@ -59,7 +58,7 @@ class Pacing:
 
     def due(self, progress: Progress) -> bool:
         """Return whether it is time to plan."""
-        plan = progress.planned
+        plan = progress.plan
         if plan is not None and plan.settled:
             return False
         return self._clock.due(progress.update, plan is not None, self._on_cpu)
@@ -68,7 +67,7 @@ class Pacing:
         """Return whether there is only time left for the final scoring, and for a validation if one is due."""
         if self._clock.limit is None:
             return False
-        plan, unvalidated = progress.planned, progress.validated < progress.update
+        plan, unvalidated = progress.plan, progress.validated < progress.update
         if plan is None:
             return self._clock.left < 0
         needed = plan.final_seconds + (plan.validation_seconds if unvalidated else 0.0)
@@ -81,7 +80,7 @@ class Pacing:
         are about as long as they will be.
         """
         assert self._clock.limit is not None
-        plan = progress.planned
+        plan = progress.plan
         trained = plan is not None and progress.update > plan.updates / 2
         expected = HIGH_FINAL * self._clock.limit if plan is None else plan.final_seconds
         with averaged(self._task.model, self._average):
@@ -114,45 +113,34 @@ class Pacing:
         `preparing` are the seconds per update that the preparation of the epoch takes.
         """
         before, final = self.batch(progress), None
-        if self._outdated(progress.planned):
+        if self._outdated(progress.plan):
             with self._clock.paused_after(progress.update, self._device):
                 final = self.rehearse(progress)
         plan = self._by_pace(progress, preparing, final)
         if plan.batch != before:
             progress.epoch, progress.place = progress.epoch + 1, 0
             self._clock.clear()
-        self._clock.was_read()
+        self._clock.planned_at = self._clock.seconds
         return plan
 
     def _by_pace(self, progress: Progress, preparing: float, final: float | None) -> Schedule:
         """Return the plan by the present pace of updates; `final`: seconds of the final scoring, if just measured."""
         assert self._clock.limit is not None
-        before = self._known(progress.planned, final)
+        before = self._known(progress.plan, final)
         update_seconds = self._clock.pace + preparing
         left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
         batch = self._batch(progress, before.batch, max(0.0, left) / update_seconds)
-        schedule = by_clock(
-            self._task.recipe.training,
-            limit=self._clock.limit,
-            left=left,
-            an_update=update_seconds * batch / before.batch,  # until the new size is measured
-            a_validation=before.validation_seconds,
-            done=progress.update,
-            tried=progress.validated,
-        )
-        return replace(
-            schedule,
-            batch=batch,
-            rate=math.sqrt(batch) if self._task.recipe.model.kind == "transformer" else 1.0,
-            validated=before.validated,
-            validation_seconds=before.validation_seconds,
-            final_seconds=before.final_seconds,
-            update_seconds=before.update_seconds if batch == before.batch else 0.0,
-        )
+        an_update = update_seconds * batch / before.batch  # until the new size is measured
+        a_validation = before.validation_seconds
+        recipe, done, tried = self._task.recipe, progress.update, progress.validated
+        plan = by_clock(recipe.training, self._clock.limit, left, an_update, a_validation, done, tried)
+        if batch != before.batch:
+            before = replace(before, batch=batch, update_seconds=0.0)
+        before = replace(before, updates=plan.updates, validations=plan.validations, warmup=plan.warmup)
+        return replace(before, settled=plan.settled, rate=recipe.model.rate_factor(batch))
 
     def _known(self, plan: Schedule | None, final: float | None) -> Schedule:
-        """Return the plan so far, with the seconds of the final scoring if it was just measured; the estimate for
-        validations changes in proportion."""
+        """Return the plan so far, with the new seconds of the final scoring and, in proportion, of validations."""
         self._measured = self._measured if final is None else self._clock.seconds
         if plan is None:
             return self._first(final)
@@ -168,15 +156,8 @@ class Pacing:
         source_seconds = 0.5 * final / len(self._task.dev)
         fit = int(VALIDATING * max(0.0, self._clock.left) / MIN_VALIDATIONS / source_seconds)
         sources = min(VALIDATED, max(MIN_VALIDATED, fit), len(self._task.dev)) if self._on_cpu else VALIDATED
-        return Schedule(
-            updates=0,
-            validations=(),
-            warmup=0,
-            batch=self.smallest,
-            validated=sources,
-            validation_seconds=sources * source_seconds,
-            final_seconds=final,
-        )
+        known = Schedule(0, (), 0, batch=self.smallest, validated=sources)
+        return replace(known, validation_seconds=sources * source_seconds, final_seconds=final)
 
     def _batch(self, progress: Progress, now: float, updates: float) -> float:
         """Return the batch size from now on, if so many more updates of the present size fit."""

@@ -8,8 +8,7 @@ settled, and what the run computes no longer depends on the speed of the machine
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
 
 from regard.config.recipe import TrainingRecipe
 
@@ -61,17 +60,9 @@ class Schedule:
         return peak * rising * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
     def sampling(self, update: int, recipe: TrainingRecipe) -> float:
-        """Return the fraction of the decoder's inputs that are its own predictions: 0 in the first tenth of the run,
-        then rising linearly to the recipe's."""
+        """Return the fraction of scheduled sampling: 0 in the first tenth of the run, then rising linearly."""
         progress = update / max(1, self.updates)
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, tree: dict[str, Any]) -> Self:
-        return cls(**{**tree, "validations": tuple(tree["validations"])})
 
 
 def by_epochs(recipe: TrainingRecipe, batches: int) -> Schedule:

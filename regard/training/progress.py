@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections import deque
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -105,7 +106,7 @@ class Reporter:
 
     def planned(self, plan: Schedule) -> None:
         """Log a plan, and show it if it is the first or differs much from the one that was shown last."""
-        self.note("plan", **plan.as_dict())
+        self.note("plan", **asdict(plan))
         shown = self._planned
         if shown and shown.batch == plan.batch and abs(plan.updates / shown.updates - 1) < SHOWN_CHANGE:
             return

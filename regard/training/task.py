@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -37,39 +38,45 @@ class Validation:
     """why the model is no better than a constant answer; empty if it is better"""
 
 
-class Task(Protocol):
-    """A model with its data. It is a pure function of data, recipe and seed: equal ones give equal trainings."""
+class Task(ABC):
+    """A model with its data."""
+
+    recipe: Recipe
+    """with no value left open"""
+    model: nn.Module
+    dev: Sized
+    """the dev examples, as `evaluate` of the finished model takes them"""
+    skipped: Sequence[str] = ()
+    """messages about examples that the recipe does not allow"""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, train: Any, dev: Any, recipe: Recipe, seed: int) -> Self:
+        """Return the task with its initial model: a pure function, so that equal arguments give equal trainings."""
 
     @property
-    def recipe(self) -> Recipe:
-        """the recipe, with no value left open"""
-
-    @property
-    def model(self) -> nn.Module:
-        """the model to train"""
-
-    @property
-    def dev(self) -> Sequence[Any]:
-        """the dev examples, as `evaluate` of the finished model takes them"""
-
-    @property
+    @abstractmethod
     def facts(self) -> dict[str, Any]:
         """entries of the card: the task, the data, and what using the model requires"""
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path) -> None:  # noqa: B027
         """Write what the folder needs besides recipe, card and weights: vocabularies."""
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """the number of training examples"""
 
     @property
     def smallest(self) -> float:
         """the smallest batch size, as a fraction of the recipe's; 1 if it must not change"""
+        return 1.0
 
+    @abstractmethod
     def updates(self) -> int:
         """Return the number of batches of an epoch, as far as it is known in advance."""
 
+    @abstractmethod
     def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
         """Return the batches of an epoch in order: a pure function of its number and of the batch size, a fraction of
         the recipe's."""
@@ -77,14 +84,15 @@ class Task(Protocol):
     def can_capture(self, device: torch.device) -> bool:
         """Return whether updates on this device can be captured as CUDA graphs. Then batches come in few shapes, all
         their tensors lie on the device, and the loss depends on these alone."""
+        return False
 
+    @abstractmethod
     def loss(self, batch: Any, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return (the loss to minimize; the mean loss to report, without gradient). It may update a moving average in
-        `progress`."""
+        """Return (the loss to minimize; the mean loss to report, without gradient); may update `progress.baseline`."""
 
+    @abstractmethod
     def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
-        """Score the model on the first `max_sources` sources of dev. The `number`-th validation shows the `number`-th
-        source as its example."""
+        """Score the model on the first `max_sources` of dev; the `number`-th source is shown as the example."""
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         """Measure on a sample how many seconds the final scoring of all of dev would take; None: unknown.
@@ -92,3 +100,4 @@ class Task(Protocol):
         The outputs of a model that is not yet `trained` may have any length: they are taken to be as long as the
         references.
         """
+        return None

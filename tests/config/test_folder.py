@@ -13,6 +13,7 @@ import regard
 from regard.config import folder as folders
 from regard.config.folder import Vocabularies
 from regard.config.recipe import RECIPES
+from regard.config.recipe_text import to_toml
 from regard.text.vocabulary import learn_subwords, learn_words
 from tests.training import toy
 
@@ -139,10 +140,10 @@ def test_one_vocabulary_or_two(tmp_path: Path) -> None:
 
 def test_recipe_card_and_weights_come_back(tmp_path: Path) -> None:
     weights = {"a": torch.randn(3, 4), "b": torch.randn(2, 2).mT, "c": torch.tensor(1.5, dtype=torch.bfloat16)}
-    folders.write_weights(tmp_path, weights)
+    folders.write_tensors(tmp_path / folders.WEIGHTS, weights)
     found = folders.read_weights(tmp_path)
     assert found.keys() == weights.keys() and all(found[name].equal(weights[name]) for name in weights)
-    folders.write_recipe(tmp_path, RECIPES["article"])
+    folders.write(tmp_path / folders.RECIPE, to_toml(RECIPES["article"]))
     assert folders.read_recipe(tmp_path) == RECIPES["article"]
     card = {"task": "translate", "languages": ["en", "mr"], "name": "मराठी"}
     folders.write_card(tmp_path, card)

@@ -1,9 +1,14 @@
 """What is chosen from the size of the data."""
 
+from dataclasses import dataclass, replace
+from typing import Literal
+
 import pytest
 
+from regard.config.recipe import Recipe, TrainingRecipe
 from regard.config.recipe_text import read_recipe
 from regard.config.sizes import best_model_kind
+from regard.models.transformer.model import TransformerOptions
 
 
 @pytest.mark.parametrize(
@@ -30,3 +35,22 @@ def test_a_transformer_takes_smaller_steps_from_fewer_sentences(
 ) -> None:
     recipe = read_recipe("transformer", settings).fitted(pairs, 6.0, 0.0)
     assert recipe.training.learning_rate == rate and recipe.model.dropout == dropout
+
+
+@dataclass(frozen=True)
+class OwnOptions(TransformerOptions):
+    kind: Literal["own"] = "own"  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class OwnSizes(OwnOptions):
+    def batch_sentences(self, pairs: int) -> int:
+        return 7
+
+
+def test_a_model_of_its_own_kind_has_the_sizes_that_its_options_say() -> None:
+    plain = Recipe(model=TransformerOptions()).fitted(10_000, 6.0, 0.0)
+    own = Recipe(model=OwnOptions()).fitted(10_000, 6.0, 0.0)
+    assert own.training == plain.training and own.training != Recipe().fitted(10_000, 6.0, 0.0).training
+    few = Recipe(model=OwnSizes(), training=TrainingRecipe(learning_rate=0.01)).fitted(10_000, 32.0, 0.0)
+    assert few.training == replace(plain.training, batch_tokens=448, learning_rate=0.01)

@@ -49,7 +49,7 @@ def test_it_is_read_after_a_trial_and_from_then_on_every_so_often(passing: Time)
         passing.passes(0.3)
         clock.tick(update)
     assert clock.due(7, planned=False, soon=True) and not clock.due(7, planned=False, soon=False)
-    clock.was_read()
+    clock.planned_at = clock.seconds
     passing.passes(1.0)
     assert not clock.due(7, planned=True, soon=True)
     passing.passes(5.0)

@@ -34,7 +34,7 @@ def test_a_run_takes_its_time(
     loop = run(task, seconds, tmp_path, monkeypatch)
     least = 0.85 if speed == "steady" else 0.8
     assert least * seconds <= time.now - time.began <= 1.03 * seconds + 2
-    plan = loop.progress.planned
+    plan = loop.progress.plan
     assert plan is not None and loop.progress.best_update == loop.progress.update, "the last update is validated"
     assert loop.progress.update >= 0.9 * plan.updates, "the learning rate comes down"
     assert sum(task.tried) * task.costs.a_source < 0.3 * seconds
@@ -47,7 +47,7 @@ def test_batches_are_made_smaller_until_enough_updates_fit(
     """170 s of updates, of which enough should fit if they can."""
     task = Task(Time(), Costs(0.02, per_batch, 0.001, 2.0))
     loop = run(task, 200.0, tmp_path, monkeypatch)
-    assert task.sizes[-1] == size == loop.progress.planned.batch  # type: ignore[union-attr]
+    assert task.sizes[-1] == size == loop.progress.plan.batch  # type: ignore[union-attr]
     assert task.sizes[0] == 0.1, "the first updates are quick"
     assert loop.progress.update > 0.75 * MIN_UPDATES or size == 0.1
     changes = sum(one != other for one, other in zip(task.sizes, task.sizes[1:], strict=False))
@@ -61,7 +61,7 @@ def test_a_transformers_learning_rate_falls_with_the_root_of_the_batch(
         folder = tmp_path / kind
         folder.mkdir()
         task = Task(Time(), Costs(0.02, 5.0, 0.001, 2.0), kind)
-        plan = run(task, 100.0, folder, monkeypatch).progress.planned
+        plan = run(task, 100.0, folder, monkeypatch).progress.plan
         assert plan is not None and plan.batch == 0.1
         assert plan.rate == pytest.approx(rate)
         peak = max(plan.learning_rate(update, task.recipe.training) for update in range(plan.updates))

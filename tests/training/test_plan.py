@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config.recipe import TrainingRecipe
+from regard.training.checkpoint import Progress
 from regard.training.plan import Schedule, by_clock, by_epochs
 
 RECIPE = TrainingRecipe(
@@ -50,7 +51,7 @@ def test_every_plan_is_sound(updates: int, validations: int, warmup: int, decay:
     assert rates[: peak + 1] == sorted(rates[: peak + 1]) and rates[peak:] == sorted(rates[peak:], reverse=True)
     shares = [plan.sampling(update, recipe) for update in range(updates)]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] <= recipe.scheduled_sampling
-    assert Schedule.from_dict(plan.as_dict()) == plan
+    assert Progress.from_json(Progress(plan=plan).to_json()).plan == plan
 
 
 def test_validations_stand_at_equal_distances() -> None:
@@ -90,7 +91,7 @@ def test_a_plan_by_the_clock_keeps_within_its_seconds(
     # Validations take their part at most, unless it is the one that must be.
     since = (done - tried) * an_update
     assert len(plan.validations) == 1 or (len(plan.validations) - 1) * a_validation <= 0.2 * (left + since)
-    assert Schedule.from_dict(plan.as_dict()) == plan
+    assert Progress.from_json(Progress(plan=plan).to_json()).plan == plan
 
 
 def test_a_plan_by_the_clock_uses_its_seconds() -> None:

@@ -25,6 +25,7 @@ from regard.models.documents.levels import FlatLevel, Hierarchical
 from regard.models.documents.states import Kind, States
 from regard.models.documents.words import WordEmbedding
 from regard.models.dropout import Dropout
+from regard.models.training_sizes import TrainingSizes
 from regard.models.transformer.layers import AttentionOptions, Shape
 from regard.text.documents import DocumentBatch
 
@@ -33,7 +34,7 @@ INITIAL_COUNT_WEIGHT = 8.0
 
 
 @dataclass(frozen=True)
-class ClassifierOptions:
+class ClassifierOptions(TrainingSizes):
     """The options of a text classifier."""
 
     kind: Literal["classifier"] = "classifier"

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.models.images.model import ImageEncoder, ImageOptions
+from regard.models.training_sizes import TrainingSizes
 from regard.models.transformer.model import Transformer, TransformerOptions
 
 
 @dataclass(frozen=True)
-class CaptionerOptions:
+class CaptionerOptions(TrainingSizes):
     """What can be chosen. The decoder is as wide as the image's encoder."""
 
     kind: Literal["captioner"] = "captioner"

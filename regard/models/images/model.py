@@ -21,12 +21,13 @@ from regard.core.checks import choices, shape, whole_number
 from regard.core.grid_patterns import Grid
 from regard.core.pool import Pool
 from regard.models.dropout import Dropout
+from regard.models.training_sizes import TrainingSizes
 from regard.models.transformer.layers import AttentionOptions, EncoderBlock, Shape, WeightsOut
 from regard.models.transformer.positions import sinusoids
 
 
 @dataclass(frozen=True)
-class ImageOptions:
+class ImageOptions(TrainingSizes):
     """The options of an image model."""
 
     kind: Literal["image"] = "image"

@@ -9,10 +9,11 @@ from regard.core.checks import choices, fraction, whole_number
 from regard.core.local import heads_of
 from regard.core.pattern_text import parse
 from regard.models.embedding import Tie
+from regard.models.training_sizes import TrainingSizes
 
 
 @dataclass(frozen=True)
-class RecurrentOptions:
+class RecurrentOptions(TrainingSizes):
     """The options of a recurrent translator: the section `model` of a recipe."""
 
     kind: Literal["rnn"] = "rnn"

@@ -22,6 +22,7 @@ from regard.core.multihead import MultiHeadMemory
 from regard.models.decoded import Decoded, mix_in
 from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding, Tie, tie
+from regard.models.training_sizes import TransformerSizes
 from regard.models.transformer.layers import AttentionOptions, DecoderBlock, EncoderBlock, Shape, WeightsOut
 from regard.models.transformer.positions import Kind, Positions
 from regard.models.transformer.step import TransformerState, TransformerSteps
@@ -30,7 +31,7 @@ DROPOUT = 0.3
 
 
 @dataclass(frozen=True)
-class TransformerOptions:
+class TransformerOptions(TransformerSizes):
     """The options of a Transformer: the section `model` of a recipe."""
 
     kind: Literal["transformer"] = "transformer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -45,10 +45,11 @@ class Captioner(Predictor[Transformer]):
         width = self.recipe.search.beam if beam is None else beam
         return [caption for batch in pixels.split(BATCH) for caption in self._captions(batch, width)]
 
-    def evaluate(self, images: Sequence[tuple[Tensor, str]]) -> Scores:
+    def evaluate(self, images: Iterable[tuple[Tensor, str]]) -> Scores:
         """Return the scores of captions against the one reference of each image."""
-        captions = self.captions(torch.stack([pixels for pixels, _ in images]))
-        return score([caption.text for caption in captions], [[reference] for _, reference in images])
+        pixels, references = zip(*images, strict=True)
+        captions = self.captions(torch.stack(pixels))
+        return score([caption.text for caption in captions], [[reference] for reference in references])
 
     def _captions(self, pixels: Tensor, width: int) -> list[Caption]:
         options = self.recipe.model
@@ -61,10 +62,8 @@ class Captioner(Predictor[Transformer]):
             decoded = force_decode(self.model, source, counts, [each[0].output_tokens for each in batch_hypotheses])
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
         side = patches(options.image.grid.height, options.image.grid.width)
-        captions = []
-        for hypotheses, decoding in zip(batch_hypotheses, decoded, strict=True):
-            target = tracer.target(hypotheses[0].output_tokens)
-            listed = candidates(hypotheses, self.vocabulary)
-            trace = tracer.trace(side, target, hypotheses[0].weights, decoding, listed)
-            captions.append(Caption(target.text, trace))
-        return captions
+        traces = [
+            tracer.trace_of(side, hypotheses[0], decoding, candidates(hypotheses, self.vocabulary))
+            for hypotheses, decoding in zip(batch_hypotheses, decoded, strict=True)
+        ]
+        return [Caption(trace.target.text, trace) for trace in traces]

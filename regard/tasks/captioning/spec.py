@@ -19,12 +19,10 @@ class CaptionsSpec(TaskSpec[Captioner, CaptionedImages]):
     noun = "captioner"
     default_recipe = "captions"
     options = (CaptionerOptions,)
+    task_class = CaptioningTask
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[CaptionedImages]:
         return image_data(given, CaptionedImages, screen)
-
-    def task(self, data: TrainingData[CaptionedImages], recipe: Recipe, seed: int) -> CaptioningTask:
-        return CaptioningTask.of(data.train, data.dev, recipe, seed)
 
     def predictor(self, folder: Path, options: CaptionerOptions, loaded: Loaded) -> Captioner:
         vocabulary = folders.read_vocabularies(folder).target

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,11 +20,11 @@ from regard.config.recipe import Recipe
 from regard.models.images.captioner import CaptionerOptions, build_captioner
 from regard.models.images.model import ImageOptions
 from regard.models.transformer.model import Transformer
-from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.images.data import CaptionedImages
-from regard.text.batches import Batch, arrange
+from regard.tasks.text_task import TextTask
+from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.text.vocabulary import Vocabulary, learn
 from regard.training.checkpoint import Progress
@@ -37,7 +37,7 @@ BATCH = 128
 
 
 @dataclass(frozen=True)
-class CaptioningTask:
+class CaptioningTask(TextTask):
     recipe: Recipe
     options: ImageOptions
     vocabulary: Vocabulary
@@ -46,14 +46,11 @@ class CaptioningTask:
     model: Transformer
     limit: LengthLimit
     train: CaptionedImages
-    dev_images: CaptionedImages
+    dev: CaptionedImages
     seed: int
-    smallest: ClassVar[float] = 1.0
-    skipped: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def of(cls, train: CaptionedImages, dev: CaptionedImages, recipe: Recipe, seed: int) -> CaptioningTask:
-        """Return the task with its initial model: a pure function of the arguments."""
         assert isinstance(recipe.model, CaptionerOptions)
         image, training = recipe.model.image.for_images(train.pixels), recipe.training
         image.for_images(dev.pixels)  # which must have the same size
@@ -66,10 +63,6 @@ class CaptioningTask:
         model = build_captioner(options, len(vocabulary))
         recipe = replace(recipe, model=options, training=training)
         return cls(recipe, image, vocabulary, examples, model, limit, train, dev, seed)
-
-    @property
-    def dev(self) -> Sequence[tuple[Tensor, str]]:
-        return list(zip(self.dev_images.pixels, self.dev_images.captions, strict=True))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -85,15 +78,10 @@ class CaptioningTask:
         return len(self.examples)
 
     def updates(self) -> int:
-        return len(self._order(0))
+        return len(self.arranged(self.examples, 0))
 
     def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
-        return [partial(self._batch, rows) for rows in self._order(number)]
-
-    def _order(self, epoch: int) -> list[list[int]]:
-        training = self.recipe.training
-        assert training.batch_sentences is not None
-        return arrange(self.examples, training.batch_sentences, training.batch_tokens or 10**9, self.seed, epoch)
+        return [partial(self._batch, rows) for rows in self.arranged(self.examples, number)]
 
     def _batch(self, rows: Sequence[int], device: torch.device) -> Batch:
         captions = Batch.of([self.examples[row] for row in rows], device)
@@ -101,9 +89,6 @@ class CaptioningTask:
         return replace(captions, source=pixels, lengths=patch_counts(pixels, self.options))
 
     # Loss and dev
-
-    def can_capture(self, device: torch.device) -> bool:
-        return False
 
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         decoded = self.model(batch.source, batch.lengths, batch.target)
@@ -113,11 +98,8 @@ class CaptioningTask:
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing)
         return loss, losses.mean()
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
-        return None
-
     def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
-        images = self.dev_images
+        images = self.dev
         self.model.eval()
         captions: list[str] = []
         for batch in images.pixels.split(BATCH):

@@ -69,8 +69,7 @@ class Labeller:
         traced: bool = False,
         traced_labels: Sequence[str] | None = None,
     ) -> list[Labelling]:
-        """Return the probabilities of each text. `traced`: with traces, of `traced_labels` if given, else of the most
-        probable labels."""
+        """Return the probabilities of each text. `traced`: with traces, of the most probable or of `traced_labels`."""
         tidied = [tidy(text) for text in texts]
         documents = [self.reader(text) for text in tidied]
         labellings: dict[int, Labelling] = {}
@@ -91,8 +90,7 @@ class Labeller:
         return [labellings[row] for row in range(len(texts))]
 
     def _self_attention(self, batch: DocumentBatch) -> Matrix | None:
-        """Return the self-attention of the words, [B, layers, heads, S, S]; None if the model has none, or if there are
-        too many words to show."""
+        """Return the self-attention of the words, [B, layers, heads, S, S]; None: none, or too many words."""
         if batch.source.shape[1] > MAX_TRACED_WORDS:
             return None
         with torch.inference_mode():

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.documents.classifier import TextClassifier
 from regard.tasks.classification.labelling import Labeller, Labelling
-from regard.tasks.predictor import Predictor
+from regard.tasks.predictor import Predictor, text_list
 from regard.text.documents import Reader
 from regard.text.pairs import Pair
 
@@ -45,16 +45,13 @@ class Classifier(Predictor[TextClassifier]):
     def classify(self, text: Sequence[str]) -> list[str]: ...
     def classify(self, text: str | Sequence[str]) -> str | list[str]:
         """Return the label of a text, or of each of several."""
-        labels = [answer.label for answer in self.answers([text] if isinstance(text, str) else text)]
+        labels = [answer.label for answer in self.answers(text_list(text))]
         return labels[0] if isinstance(text, str) else labels
 
     def answers(self, texts: Sequence[str], calibrated: bool = False, details: bool = False) -> list[Labelling]:
         """Return the probabilities of all labels for each text; `details`: with its attention."""
-        for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
         with self.autocast():
-            return self._labeller.label(texts, self.device, self.temperature if calibrated else 1.0, details)
+            return self._labeller.label(text_list(texts), self.device, self.temperature if calibrated else 1.0, details)
 
     def logits(self, texts: Sequence[str]) -> Tensor:
         """Return logits [texts, labels]."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
@@ -15,8 +16,8 @@ from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.spec import Evaluation, EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
-from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
+from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
+from regard.tasks.text_data import Pairs, read_text_data
 from regard.text.documents import Reader
 from regard.text.labelled import read_gold, read_labelled
 from regard.training.progress import Screen
@@ -30,12 +31,10 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     noun = "classifier"
     default_recipe = "classify"
     options = (ClassifierOptions,)
+    task_class = ClassificationTask
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
         return read_text_data(given, read_labelled, _summary, recipe.training.max_characters, screen)
-
-    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
-        return ClassificationTask.of(data.train, data.dev, with_character_limit(recipe, data), seed)
 
     def predictor(self, folder: Path, options: ClassifierOptions, loaded: Loaded) -> Classifier:
         reader = Reader(folders.read_vocabularies(folder).source)
@@ -49,7 +48,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
-    ) -> Evaluation:
+    ) -> tuple[dict[str, Any], list[str]]:
         options.refuse(
             ["reverse", "languages", "beam", "diagnose"],
             "--reverse, --from, --to, --beam and --diagnose are for translators, and this is none",
@@ -58,7 +57,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         classifier = self.load(folder, device, precision)
         classifier.check_labels([pair.target for pair in gold], f"{files[0]}: labels")
         scores = classifier.evaluate(gold, options.calibrated)
-        return Evaluation(scores.as_dict(), str(scores).split("\n"))
+        return scores.as_dict(), [*scores.lines(), *scores.tables()]
 
     def examine(self, model: Classifier, trace: Trace) -> Trace:
         return examined_label(model, trace)

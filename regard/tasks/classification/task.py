@@ -23,7 +23,7 @@ from regard.models.documents.counts import Folds
 from regard.runtime.device_cache import device_cache
 from regard.runtime.precision import Precision, autocast
 from regard.tasks.classification.labelling import Labeller
-from regard.text.batches import arrange
+from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.text.documents import IGNORED, Document, DocumentBatch, Reader
 from regard.text.examples import Example
 from regard.text.lengths import TokenLimit
@@ -33,12 +33,8 @@ from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
 from regard.training.task import MakeBatch, Validation
 
-SMALLEST_BATCH = 16
-"""mean number of texts per batch, down to which batches may be made smaller in a run by the clock"""
 MAX_REHEARSED = 100
 """texts of dev on which the time of the final scoring is measured"""
-LOADING_SECONDS = 1.0
-"""seconds to load the model for the final scoring, and to exit"""
 PROBES = 4
 """texts whose traces are logged at every validation"""
 CONSTANT = "it finds no more than the most frequent label alone would"
@@ -47,7 +43,7 @@ SHOWN_CHARACTERS = 100
 
 
 @dataclass(frozen=True)
-class ClassificationTask:
+class ClassificationTask(TextTask):
     recipe: Recipe
     reader: Reader
     labels: list[str]
@@ -61,13 +57,10 @@ class ClassificationTask:
     dev: Sequence[Pair]
     seed: int
     skipped: Sequence[str] = ()
-    """messages about texts with more words than the recipe allows"""
     batch_given: bool = False
-    """whether the user set the batch size"""
 
     @classmethod
     def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> ClassificationTask:
-        """Return the task with its initial model: a pure function of texts, recipe and seed."""
         labelled(train)  # raises an error before the vocabulary is learned
         reader = Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
         documents = [reader(pair.source) for pair in train]
@@ -79,7 +72,7 @@ class ClassificationTask:
         labels = sorted(counts)
         gold = [labels.index(pair.target) for pair in train]
         recipe = replace(recipe, training=replace(recipe.training, max_tokens=within.limit))
-        batch_given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
+        batch_given = recipe.training.batch_given
         recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
         assert isinstance(recipe.model, ClassifierOptions)
         torch.manual_seed(seed)
@@ -103,22 +96,15 @@ class ClassificationTask:
     def size(self) -> int:
         return len(self.documents)
 
-    @property
-    def smallest(self) -> float:
-        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.updates() / self.size)
-
     def updates(self) -> int:
-        return len(self._arranged(0, 1.0))
+        return len(self.arranged(self._examples, 0))
 
     def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
-        return [partial(self._batch, rows) for rows in self._arranged(number, batch)]
+        return [partial(self._batch, rows) for rows in self.arranged(self._examples, number, batch)]
 
-    def _arranged(self, number: int, batch: float) -> list[list[int]]:
-        training = self.recipe.training
-        assert training.batch_sentences is not None and training.batch_tokens is not None
-        rows = [Example([piece.token for piece in each.pieces], []) for each in self.documents]
-        sentences, tokens = (max(1, round(batch * size)) for size in (training.batch_sentences, training.batch_tokens))
-        return arrange(rows, sentences, tokens, self.seed, number)
+    @property
+    def _examples(self) -> list[Example]:
+        return [Example([piece.token for piece in each.pieces], []) for each in self.documents]
 
     def _batch(self, rows: Sequence[int], device: torch.device) -> DocumentBatch:
         documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
@@ -136,8 +122,7 @@ class ClassificationTask:
         return self.model.can_capture(device)
 
     def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of the judges' own logits; if the recipe balances labels, rare ones count
-        more."""
+        """Return the mean cross-entropy of the judges' own logits; balanced labels count more if they are rare."""
         assert batch.labels is not None
         logits = self.model(batch).each.float()  # [J, B, C]
         balanced = self.recipe.training.balance
@@ -241,8 +226,7 @@ def labelled(train: Sequence[Pair]) -> Counter[str]:
 
 
 def fitted(recipe: Recipe, texts: int, words: int) -> Recipe:
-    """Return the recipe with every open value chosen from the number of texts and words: more epochs for fewer words,
-    smaller batches for fewer texts."""
+    """Return the recipe with every open value chosen: more epochs for fewer words, smaller batches for fewer texts."""
     training = recipe.training
     return replace(
         recipe,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -41,6 +41,9 @@ class Images:
     def __len__(self) -> int:
         return len(self.classes)
 
+    def __iter__(self) -> Iterator[tuple[Tensor, str]]:
+        return zip(self.pixels, [self.names[number] for number in self.classes.tolist()], strict=True)
+
     def subset(self, rows: Tensor) -> Images:
         """Return the images of these rows."""
         return Images(self.pixels[rows], self.classes[rows], self.names)
@@ -61,6 +64,9 @@ class CaptionedImages:
 
     def __len__(self) -> int:
         return len(self.captions)
+
+    def __iter__(self) -> Iterator[tuple[Tensor, str]]:
+        return zip(self.pixels, self.captions, strict=True)
 
     def subset(self, rows: Tensor) -> CaptionedImages:
         """Return the images of these rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,10 +61,11 @@ class ImageClassifier(Predictor[ImageModel]):
                 labellings.append(ImageLabelling(dict(ranked), self._trace(ranked, weights, row)))
         return labellings
 
-    def evaluate(self, images: Sequence[tuple[Tensor, str]]) -> LabelScores:
+    def evaluate(self, images: Iterable[tuple[Tensor, str]]) -> LabelScores:
         """Return the scores over images and their labels."""
-        probabilities = torch.softmax(self.logits(torch.stack([pixels for pixels, _ in images])), -1)
-        return score_labels(probabilities.tolist(), self.labels, [label for _, label in images])
+        pixels, labels = zip(*images, strict=True)
+        probabilities = torch.softmax(self.logits(torch.stack(pixels)), -1)
+        return score_labels(probabilities.tolist(), self.labels, labels)
 
     def _trace(self, ranked: list[tuple[str, float]], weights: dict[str, np.ndarray], row: int) -> Trace:
         grid, label = self.model.encoder.options.grid, ranked[0][0]

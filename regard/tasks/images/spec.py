@@ -19,12 +19,10 @@ class ImagesSpec(TaskSpec[ImageClassifier, Images]):
     noun = "classifier of images"
     default_recipe = "images"
     options = (ImageOptions,)
+    task_class = ImageTask
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Images]:
         return image_data(given, Images, screen)
-
-    def task(self, data: TrainingData[Images], recipe: Recipe, seed: int) -> ImageTask:
-        return ImageTask.of(data.train, data.dev, recipe, seed)
 
     def predictor(self, folder: Path, options: ImageOptions, loaded: Loaded) -> ImageClassifier:
         labels = folders.read_labels(folder, loaded[1])

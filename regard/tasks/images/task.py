@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,11 +13,10 @@ from torch import Tensor, nn
 
 from regard.config.recipe import Recipe
 from regard.models.images.model import ImageModel, ImageOptions
-from regard.runtime.precision import Precision
 from regard.tasks.images.data import Images
 from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
-from regard.training.task import MakeBatch, Validation
+from regard.training.task import MakeBatch, Task, Validation
 
 BATCH = 256
 """images that are classified together"""
@@ -36,18 +34,15 @@ class ImageBatch:
 
 
 @dataclass(frozen=True)
-class ImageTask:
+class ImageTask(Task):
     recipe: Recipe
     train: Images
-    dev_images: Images
+    dev: Images
     model: ImageModel
     seed: int
-    smallest: ClassVar[float] = 1.0
-    skipped: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def of(cls, train: Images, dev: Images, recipe: Recipe, seed: int) -> ImageTask:
-        """Return the task with its initial model: a pure function of the arguments."""
         assert isinstance(recipe.model, ImageOptions)
         names = tuple(train.names) if len(train.names) >= len(dev.names) else tuple(dev.names)
         options, training = recipe.model.for_images(train.pixels), recipe.training
@@ -59,17 +54,8 @@ class ImageTask:
         return cls(recipe, replace(train, names=names), replace(dev, names=names), model, seed)
 
     @property
-    def dev(self) -> Sequence[tuple[Tensor, str]]:
-        images = self.dev_images
-        names = [images.names[number] for number in images.classes.tolist()]
-        return list(zip(images.pixels, names, strict=True))
-
-    @property
     def facts(self) -> dict[str, Any]:
         return {"task": "images", "labels": list(self.train.names)}
-
-    def write(self, folder: Path) -> None:
-        """Write nothing: there is no vocabulary."""
 
     # Batches
 
@@ -97,20 +83,14 @@ class ImageTask:
 
     # Loss and dev
 
-    def can_capture(self, device: torch.device) -> bool:
-        return False
-
     def loss(self, batch: ImageBatch, progress: Progress) -> tuple[Tensor, Tensor]:
         smoothing = self.recipe.training.label_smoothing
         logits = self.model(batch.pixels).logits.float()
         loss = nn.functional.cross_entropy(logits, batch.classes, label_smoothing=smoothing)
         return loss, loss.detach()
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
-        return None
-
     def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
-        images = self.dev_images
+        images = self.dev
         self.model.eval()
         predicted = image_logits(self.model, images.pixels, device).argmax(-1)
         self.model.train()

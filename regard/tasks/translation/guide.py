@@ -77,8 +77,7 @@ def _chunks(vocabulary: Vocabulary, text: str) -> list[str]:
 
 
 def _token_kinds(vocabulary: Vocabulary) -> Tensor:
-    """Return int [V]: 1 for a piece that begins with the word-boundary mark, 2 for punctuation, 0 for others, which
-    continue a chunk."""
+    """Return int [V]: 1 for pieces with a word-boundary mark, 2 for punctuation, 0 for those that continue a chunk."""
     signs = {name: chr(number) for number, name in enumerate(BYTES[:128])}
     names = [vocabulary.name(token) for token in range(len(vocabulary))]
     names = [signs.get(name, name) for name in names]

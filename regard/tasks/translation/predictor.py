@@ -10,16 +10,16 @@ from typing import overload
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.look.trace import Candidate, Side, Trace
+from regard.look.trace import Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import TranslationModel
-from regard.models.prepared import PreparedModel
+from regard.models.packed_model import PackedModel
 from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
-from regard.tasks.predictor import Predictor
+from regard.tasks.predictor import Predictor, text_list
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
@@ -82,14 +82,12 @@ class Search:
     """sample only from the most probable tokens whose probabilities sum to p"""
 
     def __post_init__(self) -> None:
-        for name, minimum in (("beam", 1), ("n_best", 1)):
+        for name in ("beam", "n_best", "top_k"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < minimum:
-                raise ValueError(f"{name}: expected a whole number of at least {minimum}, got {value!r}")
+            if (not isinstance(value, int) or value < 1) and not (name == "top_k" and value is None):
+                raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
         if self.n_best > self.beam and not self.sample:
             raise ValueError(f"n_best: expected at most the beam's {self.beam}, got {self.n_best}")
-        if self.top_k is not None and (not isinstance(self.top_k, int) or self.top_k < 1):
-            raise ValueError(f"top_k: expected a whole number of at least 1, got {self.top_k!r}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p: expected a number above 0 and up to 1, got {self.top_p!r}")
         if not 0 < self.temperature < float("inf"):
@@ -132,10 +130,7 @@ class Translator(Predictor[TranslationModel]):
     def translate(self, text: Sequence[str], search: Search | None = None, prefix: str = "") -> list[str]: ...
     def translate(self, text: str | Sequence[str], search: Search | None = None, prefix: str = "") -> str | list[str]:
         """Return the translation of a text, or of each of several. `prefix`: the text with which each must begin."""
-        if not isinstance(text, (str, Sequence)):
-            raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
-        texts = [text] if isinstance(text, str) else list(text)
-        translations = [answer.text for answer in self.answers(texts, search, prefix)]
+        translations = [answer.text for answer in self.answers(text_list(text), search, prefix)]
         return translations[0] if isinstance(text, str) else translations
 
     def answers(
@@ -147,10 +142,7 @@ class Translator(Predictor[TranslationModel]):
         self-attention, and the other hypotheses of the beam.
         """
         search = search or self.search
-        for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"text: expected a text or a list of texts, got {text!r}")
-        sources = [tidy(text) for text in texts]
+        sources = [tidy(text) for text in text_list(texts)]
         parts_of = [self._parts(source) for source in sources]
         all_parts = [part for parts in parts_of for part in parts]
         translations = iter(self._search(all_parts, search, prefix, details))
@@ -196,7 +188,7 @@ class Translator(Predictor[TranslationModel]):
         start = self.vocabularies.target.encode(prefix) if prefix else None
         wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
         with self.autocast():
-            model = PreparedModel.of(self.model)
+            model = PackedModel.of(self.model)
         for rows in by_length([side.tokens for side in sources], BATCH):
             batch, lengths = self.batch([sources[row].tokens for row in rows])
             with self.autocast():
@@ -207,10 +199,10 @@ class Translator(Predictor[TranslationModel]):
                     decoded = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
             for row, hypotheses, best in zip(rows, batch_hypotheses, decoded, strict=True):
                 listed = candidates(hypotheses, self.vocabularies.target) if details else []
-                translations[row] = [
-                    self._translation(sources[row], hypothesis, None if rank else best, listed)
-                    for rank, hypothesis in enumerate(hypotheses[: search.n_best])
-                ]
+                translations[row] = []
+                for rank, each in enumerate(hypotheses[: search.n_best]):
+                    trace = self._tracer.trace_of(sources[row], each, None if rank else best, listed)
+                    translations[row].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
         return [translations[row] for row in range(len(parts))]
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -235,13 +227,6 @@ class Translator(Predictor[TranslationModel]):
         if search.n_best == 1:
             return beam(model, batch, lengths, limit, width=search.beam, penalty=penalty, prefixes=prefixes)
         return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
-
-    def _translation(
-        self, source: Side, hypothesis: Hypothesis, decoding: ForcedDecoding | None, listed: Sequence[Candidate]
-    ) -> Translation:
-        target = self._tracer.target(hypothesis.output_tokens)
-        trace = self._tracer.trace(source, target, hypothesis.weights, decoding, listed)
-        return Translation(target.text, hypothesis.score, hypothesis.log_probability, [trace])
 
     def _joined(self, source: str, parts: list[str], translations: list[list[Translation]]) -> Answer:
         """Return the answer for a text from the translations of its parts."""

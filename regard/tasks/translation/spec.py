@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from regard.models.building import ModelOptions, build
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
 from regard.runtime.precision import Precision
-from regard.tasks.spec import Evaluation, EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
-from regard.tasks.text_data import Pairs, read_text_data, with_character_limit
-from regard.tasks.translation.predictor import Answer, Search, Translator
+from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
+from regard.tasks.text_data import Pairs, read_text_data
+from regard.tasks.translation.predictor import Answer, Translator
 from regard.tasks.translation.task import TranslationTask
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
@@ -36,6 +36,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     noun = "translator"
     default_recipe = "rnn"
     options = (RecurrentOptions, TransformerOptions)
+    task_class = TranslationTask
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
         return default_translation_recipe(settings) if given is None else super().recipe(given, settings)
@@ -56,28 +57,23 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
 
         return read_text_data(given, read, _summary, recipe.training.max_characters, screen)
 
-    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
-        return TranslationTask.of(data.train, data.dev, with_character_limit(recipe, data), seed)
-
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
         vocabularies = folders.read_vocabularies(folder)
         return Translator(build(options, len(vocabularies.source), len(vocabularies.target)), *loaded, vocabularies)
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
-    ) -> Evaluation:
+    ) -> tuple[dict[str, Any], list[str]]:
         options.refuse(["calibrated"], "--calibrated is for classifiers, and this is a translator")
         sources, references = group(read_references(files, options.reverse, options.languages))
         translator = self.load(folder, device, precision)
-        default = translator.search
-        answers = translator.answers(
-            sources, Search(options.beam or default.beam, length_penalty=default.length_penalty)
-        )
+        search = translator.search if options.beam is None else replace(translator.search, beam=options.beam)
+        answers = translator.answers(sources, search)
         scores = score([answer.text for answer in answers], references)
         if options.diagnose is None:
-            return Evaluation(scores.as_dict(), scores.lines())
+            return scores.as_dict(), scores.lines()
         diagnosis, lines = _diagnosis(answers, options.diagnose, SHOWN if options.show is None else options.show)
-        return Evaluation(scores.as_dict() | diagnosis, [*scores.lines(), "", *lines])
+        return scores.as_dict() | diagnosis, [*scores.lines(), "", *lines]
 
     def examine(self, model: Translator, trace: Trace) -> Trace:
         return examined(model, trace)
@@ -91,8 +87,7 @@ def _summary(train: Pairs, dev: Pairs) -> str:
 
 
 def _diagnosis(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the diagnosis (for JSON, as lines): of all sentences together, then of each part of each text, the oddest
-    first."""
+    """Return the diagnosis (for JSON, as lines): of all sentences together, then of each part, the oddest first."""
     diagnoses = [(trace, diagnose(trace)) for answer in answers for trace in answer.translations[0].traces]
     if not diagnoses:
         return {"diagnosis": {"overall": None, "sentences": []}}, ["no text came to diagnose"]

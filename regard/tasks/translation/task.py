@@ -19,10 +19,11 @@ from regard.metrics.translation import group, score
 from regard.models.building import TranslationModel, build
 from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
+from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.validation import Probing, validate
-from regard.text.batches import Batch, arrange
+from regard.text.batches import Batch
 from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
@@ -32,16 +33,12 @@ from regard.training.loss import smoothed_loss
 from regard.training.plan import VALIDATED, Schedule
 from regard.training.task import MakeBatch, Validation
 
-SMALLEST_BATCH = 16
-"""mean number of sentences per batch, down to which batches may be made smaller in a run by the clock"""
 MIN_REHEARSED, MAX_REHEARSED = 16, 64
 """sources of dev on which the time of the final scoring is measured"""
-LOADING_SECONDS = 1.0
-"""seconds to load the model for the final scoring, and to exit"""
 
 
 @dataclass(frozen=True)
-class TranslationTask:
+class TranslationTask(TextTask):
     recipe: Recipe
     vocabularies: Vocabularies
     examples: Examples
@@ -52,15 +49,12 @@ class TranslationTask:
     guide: Guide | None = None
     """where attention should look, with guided attention"""
     skipped: Sequence[str] = ()
-    """messages about pairs with more tokens than the recipe allows"""
     batch_given: bool = False
-    """whether the user set the batch size"""
 
     @classmethod
     def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> TranslationTask:
-        """Return the task with its initial model: a pure function of pairs, recipe and seed."""
         words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
-        batch_given = recipe.training.batch_tokens is not None or recipe.training.batch_sentences is not None
+        batch_given = recipe.training.batch_given
         recipe = recipe.fitted(len(train), words, shared_letters(train))
         vocabularies = learn_vocabularies(train, recipe.vocabulary)
         training = recipe.training
@@ -97,17 +91,12 @@ class TranslationTask:
     def size(self) -> int:
         return len(self.examples)
 
-    @property
-    def smallest(self) -> float:
-        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.updates() / self.size)
-
     def updates(self) -> int:
-        return len(arrange(self.examples.plain, *self._batch_size(1.0), self.seed, 0))
+        return len(self.arranged(self.examples.plain, 0))
 
     def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
         examples = self.examples.epoch(number)
-        order = arrange(examples, *self._batch_size(batch), self.seed, number)
-        return [partial(self._batch, examples, rows) for rows in order]
+        return [partial(self._batch, examples, rows) for rows in self.arranged(examples, number, batch)]
 
     def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
         batch_examples = [examples[row] for row in rows]
@@ -116,14 +105,7 @@ class TranslationTask:
         batch = Batch.of(batch_examples, device)
         if self.guide is None:
             return batch
-        return replace(batch, alignment=self.guide.alignment(rows, batch, self.recipe.training.guided_later))
-
-    def _batch_size(self, fraction: float) -> tuple[int, int]:
-        """Return the maximum of (sentences, tokens) per batch, as a fraction of the recipe's."""
-        training = self.recipe.training
-        assert training.batch_tokens is not None
-        sizes = training.batch_sentences or 10**9, training.batch_tokens
-        return max(1, round(fraction * sizes[0])), max(1, round(fraction * sizes[1]))
+        return replace(batch, alignment=self.guide.alignment(rows, batch, self.recipe.training.guided_next_step))
 
     # Loss
 
@@ -134,7 +116,7 @@ class TranslationTask:
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         """Return the cross-entropy, plus the loss terms of guided attention and of REINFORCE for hard attention."""
         training = self.recipe.training
-        plan = progress.planned or Schedule(10**9, (), training.warmup)
+        plan = progress.plan or Schedule(10**9, (), training.warmup)
         sampling = plan.sampling(progress.update, training)
         guided = batch.alignment is not None
         decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=guided)

@@ -66,6 +66,16 @@ class Tracer:
             attentions += [AttentionWeights(name, values) for name, values in decoding.self_attention.items()]
         return Trace(source, target, attentions, steps, candidates, self._model)
 
+    def trace_of(
+        self,
+        source: Side,
+        hypothesis: Hypothesis,
+        decoding: ForcedDecoding | None = None,
+        candidates: Sequence[Candidate] = (),
+    ) -> Trace:
+        """Return the trace of a hypothesis."""
+        return self.trace(source, self.target(hypothesis.output_tokens), hypothesis.weights, decoding, candidates)
+
     def force_decode(
         self, model: DecoderModel, sources: Sequence[str], targets: Sequence[str], device: torch.device
     ) -> list[Trace]:

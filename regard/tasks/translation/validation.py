@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -11,7 +11,7 @@ from regard.config.folder import Vocabularies
 from regard.look.trace import Trace
 from regard.metrics import translation as scoring
 from regard.models.building import TranslationModel
-from regard.models.prepared import PreparedModel, SearchModel
+from regard.models.packed_model import PackedModel, SearchModel
 from regard.search.hypothesis import Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.translation.tracing import Tracer
@@ -36,8 +36,7 @@ MIN_CHRF_ABOVE_CHANCE = 3.0
 """with less chrF++ above chance, differences between models are mostly noise"""
 
 
-@dataclass(frozen=True)
-class Probing:
+class Probing(NamedTuple):
     """A model and the dev sources on which it is validated."""
 
     model: TranslationModel
@@ -131,7 +130,7 @@ def translate_all(
     """Translate sources greedily, in batches of similar length."""
     source_tokens = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
     hypotheses: dict[int, Hypothesis] = {}
-    prepared = PreparedModel.of(model)
+    prepared = PackedModel.of(model)
     for rows in by_length(source_tokens, BATCH):
         batch = padded([source_tokens[row] for row in rows]).to(device)
         lengths = torch.tensor([len(source_tokens[row]) for row in rows])

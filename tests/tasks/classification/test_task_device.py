@@ -21,7 +21,7 @@ from regard.text.batches import Batch
 from regard.text.documents import IGNORED, DocumentBatch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
-from regard.training.graph_capture import _UpdateGraph, tensors
+from regard.training.updating import _UpdateGraph, tensors
 from tests.tasks.classification.test_task import task
 
 ELSEWHERE, CPU, CUDA = torch.device("meta"), torch.device("cpu"), torch.device("cuda")

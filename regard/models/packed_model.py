@@ -23,7 +23,7 @@ class SearchModel(Protocol):
 
 
 @dataclass(frozen=True)
-class PreparedModel:
+class PackedModel:
     """A model and its packed weights, with the methods that search needs. The weights are copies, which do not follow
     later updates of the model: build a new one for each task."""
 
@@ -31,7 +31,7 @@ class PreparedModel:
     steps: Any
 
     @classmethod
-    def of(cls, model: SearchModel) -> PreparedModel:
+    def of(cls, model: SearchModel) -> PackedModel:
         """Pack the weights of a model as they are now."""
         with torch.no_grad():
             return cls(model, model.steps())
