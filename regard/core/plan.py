@@ -19,10 +19,11 @@ from regard.core.request import Request
 from regard.core.result import Result
 
 
-class Reference:
+class Reference(Kernel):
     """The kernel of last resort: the reference, which supports every request."""
 
     name = "reference"
+    saves_weights = True
 
     def refuse(self, request: Request) -> str | None:
         return None
@@ -64,7 +65,7 @@ class Plan:
     def explain(self) -> str:
         """Return the choice, every refusal with its reason, density, FLOPs and bytes, as text."""
         groups = [(heads, plan.explain()) for heads, plan in self.by_head()]
-        return explain(self.request, self.kernel.name, self.refusals, groups)
+        return explain(self.request, self.kernel, self.refusals, groups)
 
     def __str__(self) -> str:
         return self.explain()

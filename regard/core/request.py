@@ -55,12 +55,15 @@ class Request:
     _terms: list[Terms] = field(default_factory=list, init=False, compare=False)
     """the cached terms; not a cached_property, whose lock in Python 3.11 torch.compile cannot trace"""
 
-    def __repr__(self) -> str:
-        """Return one line without tensors."""
+    def describe(self, max_length: int | None = None) -> str:
+        """Return one line on shapes, score, pattern, shortened if it is longer than `max_length`, and normalizer."""
         sizes = " × ".join(str(n) for n in (*self.leading, self.queries))
         pattern = "LocalPredictive" if isinstance(self.pattern, LocalPredictive) else str(self.pattern)
-        choices = f"{self.score.title}, {shorten(pattern, 60, placeholder=' …')}, {self.normalizer}"
-        return f"attention of {sizes} queries to {self.keys} keys: {choices}"
+        pattern = pattern if max_length is None else shorten(pattern, max_length, placeholder=" …")
+        return f"attention of {sizes} queries to {self.keys} keys: {self.score.title}, {pattern}, {self.normalizer}"
+
+    def __repr__(self) -> str:
+        return self.describe(max_length=60)
 
     @property
     def rows(self) -> Tensor:

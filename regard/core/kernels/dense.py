@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.core.kernels.cpu.second_order import differentiable_twice
 from regard.core.kernels.gpu.kernels import FusedDot, rounds_float32
+from regard.core.kernels.kernel import Kernel
 from regard.core.kernels.sdpa import sdpa
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Softmax
@@ -19,12 +20,10 @@ from regard.core.request import Request
 from regard.core.result import Result
 
 _MAX_MASKED_PAIRS = 1 << 14  # pairs (T · S): below this a dense mask costs less than the tiles' bookkeeping
-_MIN_BLOCKED_PAIRS = (
-    1 << 18
-)  # pairs: from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)
+_MIN_BLOCKED_PAIRS = 1 << 18  # from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)
 
 
-class Dense:
+class Dense(Kernel):
     """torch's own attention."""
 
     name = "dense"
@@ -44,19 +43,12 @@ class Dense:
             return "values and keys differ in width: torch would form all weights"
         if 0 in (*request.leading, request.queries, request.keys):
             return "there is nothing to compute"
-        if (
-            not self._causal(request)
-            and request.pattern != Full()
-            and request.queries * request.keys > _MAX_MASKED_PAIRS
-        ):
+        pairs = request.queries * request.keys
+        if pairs > _MAX_MASKED_PAIRS and request.pattern != Full() and not self._causal(request):
             return f"the pattern would become a mask of {request.queries} × {request.keys}"
         if (reason := request.transform) is not None and not (torch.compiler.is_compiling() or request.query.is_meta):
             return reason
-        if (
-            request.queries * request.keys >= _MIN_BLOCKED_PAIRS
-            and FusedDot().refuse(request) is None
-            and rounds_float32(request)
-        ):
+        if pairs >= _MIN_BLOCKED_PAIRS and FusedDot().refuse(request) is None and rounds_float32(request):
             return "torch's attention in float32 takes longer than products in TF32 along blocks"
         return None
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.tile_kernels import unsuited
-from regard.core.kernels.hard import gather_chosen, hard_result
+from regard.core.kernels.hard import gather_chosen, hard_result, not_hard
+from regard.core.kernels.kernel import Kernel
 from regard.core.normalizers import MASKED_ENERGY, Hard, Softmax
 from regard.core.reference import counters
 from regard.core.request import Request
@@ -27,20 +28,16 @@ MAX_PAIRS = 1 << 22
 """the most pairs, over all rows of the batch; their energies take 16 MiB"""
 
 
-class DenseHard:
+class DenseHard(Kernel):
     """Hard attention by an argmax over the energy matrix."""
 
     name = "dense hard"
 
     def refuse(self, request: Request) -> str | None:
-        if not isinstance(request.normalizer, Hard):
-            return f"{type(request.normalizer).__name__} gives weight to many keys"
-        if (reason := unsuited(request)) is not None:
+        if (reason := not_hard(request) or unsuited(request)) is not None:
             return reason
         if request.bilinear is None:
             return f"{request.score.title} is not a product of query and key"
-        if request.dropout > 0:
-            return "dropout of a single weight is left to the reference"
         pairs = request.leading.numel() * request.queries * request.keys
         if pairs == 0:
             return "there is nothing to compute"

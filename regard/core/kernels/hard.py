@@ -16,24 +16,21 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.scan import best_energy
-from regard.core.kernels.cpu.tile_kernels import prepare, solve, unregroupable, unsuited
+from regard.core.kernels.cpu.tile_kernels import pairs_in_tiles, prepare, solve, unregroupable, unsuited
+from regard.core.kernels.kernel import Kernel
 from regard.core.normalizers import Hard, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import at_least_float32
 
 
-class HardChoice:
+class HardChoice(Kernel):
     """Hard attention by a scan over tiles."""
 
     name = "hard"
 
     def refuse(self, request: Request) -> str | None:
-        if not isinstance(request.normalizer, Hard):
-            return f"{type(request.normalizer).__name__} gives weight to many keys"
-        if request.dropout > 0:
-            return "dropout of a single weight is left to the reference"
-        return unsuited(request)
+        return not_hard(request) or unsuited(request)
 
     def run(self, request: Request) -> Result:
         hard = request.normalizer
@@ -48,6 +45,16 @@ class HardChoice:
         assert lse is not None
         context = gather_chosen(request, request.value, chosen)
         return hard_result(chosen, context, _chosen_energy(request, chosen), soft, lse)
+
+    def computed_pairs(self, request: Request) -> int:
+        return pairs_in_tiles(request, unregroupable(request) is None)
+
+
+def not_hard(request: Request) -> str | None:
+    """Return why no kernel for hard attention can compute the request; None if one can."""
+    if not isinstance(request.normalizer, Hard):
+        return f"{type(request.normalizer).__name__} gives weight to many keys"
+    return "dropout of a single weight is left to the reference" if request.dropout > 0 else None
 
 
 def hard_result(chosen: Tensor, context: Tensor, energy: Tensor, soft: Tensor | None, lse: Tensor) -> Result:
@@ -93,10 +100,8 @@ def gather_keys(states: Tensor, chosen: Tensor) -> Tensor:
 
 def _chosen_energy(request: Request, chosen: Tensor) -> Tensor:
     """Return the energy, with bias, of each query with its chosen key, [..., T]."""
-    terms = request.terms
-    assert terms is not None
-    key = gather_chosen(request, terms.key, chosen)
-    energy = terms.energies_with(key)
+    assert request.terms is not None
+    energy = request.terms.energies_with(gather_chosen(request, request.terms.key, chosen))
     if request.bias is None or not request.keys:
         return energy
     bias = request.bias.expand(*request.leading, request.queries, request.keys)

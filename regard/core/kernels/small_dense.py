@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.dense import Dense
+from regard.core.kernels.kernel import Kernel
 from regard.core.normalizers import MASKED_ENERGY, Softmax
 from regard.core.request import Request
 from regard.core.result import Result
@@ -23,7 +24,7 @@ MAX_PAIRS, MAX_PAIRS_16_BIT = 1 << 8, 1 << 12
 """the largest T · S at which this is faster than torch's attention, measured on 2 cores with AVX-512"""
 
 
-class SmallDense:
+class SmallDense(Kernel):
     """Dense attention to very few keys, with an explicit weight matrix."""
 
     name = "small dense"

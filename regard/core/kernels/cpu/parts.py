@@ -75,6 +75,10 @@ class Part(Term):
     """their queries are in `tiles` too: the results of heavy tiles replace those"""
     masks: Masks = field(default_factory=Masks, compare=False, repr=False)
 
+    @property
+    def all_tiles(self) -> tuple[Tile, ...]:
+        return (*self.tiles, *self.heavy_tiles)
+
 
 @lru_cache(maxsize=64)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:

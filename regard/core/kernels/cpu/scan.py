@@ -58,7 +58,7 @@ def _top_k_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> 
         lse_by_class = tiled.by_query(lse.masked_fill(lse == -torch.inf, torch.inf)[..., None])
     best_values = blank(tiled.query, k, -torch.inf, at_least_float32(tiled.query[:0]).dtype)
     best_positions = blank(tiled.query, k, -1, torch.int64)
-    for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+    for tile in tiled.part.all_tiles:
         for chunk in tiled.chunks(tile):
             q, keys = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
             values = tiled.energies(tile, chunk, q, keys)  # [B, R, C]

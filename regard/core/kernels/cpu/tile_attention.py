@@ -85,7 +85,7 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
     dtype = at_least_float32(value[:0]).dtype
     context = blank(tiled.query, value.shape[-1], 0.0, dtype)
     lse = blank(tiled.query, 1, -torch.inf, dtype)
-    for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+    for tile in tiled.part.all_tiles:
         for chunk in tiled.chunks(tile):
             q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
             energies = tiled.energies(tile, chunk, q, k)

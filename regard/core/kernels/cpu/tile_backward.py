@@ -71,7 +71,7 @@ class Backward:
         grads = tuple(blank(x, x.shape[-1], 0.0, dtype) for x in (tiled.query, tiled.key, value))
         rows = [tiled.by_query(g), tiled.by_query(offset)]
         lse = None if lse is None else tiled.by_query(lse)
-        for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+        for tile in tiled.part.all_tiles:
             for chunk in tiled.chunks(tile):
                 self._tile(tiled, tile, chunk, value, rows, lse, grads)
         return (
