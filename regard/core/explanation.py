@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.core.kernels.cpu.parts import HeavyTile, Part, Tile, parts_of
+from regard.core.kernels.cpu.parts import Part, Tile, parts_of
 from regard.core.kernels.cpu.tile_kernels import regroups
 from regard.core.kernels.kernel import Kernel
 from regard.core.patterns import Pattern, PerHead
@@ -58,10 +58,8 @@ def _percent(count: int, pairs: int) -> str:
 
 def _allowed_in_tile(request: Request, part: Part, tile: Tile) -> int:
     """Return how many pairs of one tile are allowed and belong to this part, over all its residue classes."""
-    step, heavy = part.step, isinstance(tile, HeavyTile)
-    rows = torch.tensor(tile.rows, device=_CPU) if heavy else torch.arange(*tile.rows, device=_CPU)
-    replaced = set(tile.replaced)
-    rows = rows[[row for row in range(len(rows)) if row not in replaced]]
+    step, replaced = part.step, set(tile.replaced)
+    rows = tile.row_index(_CPU)[[row for row in range(tile.height) if row not in replaced]]
     # Where residue classes are padded at an end, every pair is checked.
     padded = any(n % step for n in (request.position, request.queries, request.keys))
     checked = tile.spans if padded else tile.doubtful

@@ -9,7 +9,6 @@ words that takes longer than the products themselves.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from regard.core.kernels.dense import Dense
 from regard.core.kernels.kernel import Kernel
@@ -18,7 +17,6 @@ from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import at_least_float32
 from regard.runtime.autocast import without_autocast
-from regard.runtime.transforms import active_transform
 
 MAX_PAIRS, MAX_PAIRS_16_BIT = 1 << 8, 1 << 12
 """the largest T · S at which this is faster than torch's attention, measured on 2 cores with AVX-512"""
@@ -50,13 +48,7 @@ class SmallDense(Kernel):
                 energies = energies.masked_fill(~mask, MASKED_ENERGY)
             weights = torch.softmax(energies, -1)  # [..., T, S]
             context = weights.to(request.value.dtype) @ request.value
-        empty = _empty(energies)
-        if empty is not None:
+        empty = energies.detach().amax(-1, keepdim=True) <= MASKED_ENERGY / 2  # the rows that see no key, [..., T, 1]
+        if request.transform is not None or bool(empty.any()):
             context = context.masked_fill(empty, 0)
         return Result(context.expand(*request.leading, *context.shape[-2:]))
-
-
-def _empty(energies: Tensor) -> Tensor | None:
-    """Return the rows that see no key, bool [..., T, 1]; None if there are none."""
-    empty = energies.detach().amax(-1, keepdim=True) <= MASKED_ENERGY / 2
-    return empty if active_transform(energies) is not None or bool(empty.any()) else None

@@ -18,9 +18,13 @@ def best_weights(
     settings: TileSettings, query: Tensor, key: Tensor, vector: Tensor | None, lse: Tensor | None, k: int
 ) -> tuple[Tensor, Tensor]:
     """Return (weights, positions) [G, T, k], descending, ties to the lower position; unused slots are 0 and −1."""
-    values, positions = _top_k(settings, query, key, vector, lse, k)
-    unused = ~(values > 0)
-    return values.masked_fill(unused, 0), positions.masked_fill(unused, -1)
+    return without_unused(*_top_k(settings, query, key, vector, lse, k))
+
+
+def without_unused(weights: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Return weights and positions with 0 and −1 in unused slots, which have no positive weight."""
+    unused = ~(weights > 0)
+    return weights.masked_fill(unused, 0), positions.masked_fill(unused, -1)
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from regard.core.normalizers import Hard, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.runtime.matmul_precision import exact_products
+from regard.runtime.precision import exact_products
 
 SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 MAX_ROWS = 65535
