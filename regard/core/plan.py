@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 from regard.core.explanation import explain
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
-from regard.core.kernels.dense import Dense
-from regard.core.kernels.dense_hard import DenseHard
+from regard.core.kernels.dense import Dense, SmallDense
 from regard.core.kernels.few_queries import FewQueries
 from regard.core.kernels.gpu.kernels import Classes, FusedAdditive, FusedDot, FusedHard
-from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.hard import DenseHard, HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.small_dense import SmallDense
 from regard.core.reference import reference
 from regard.core.request import Request
 from regard.core.result import Result
