@@ -1,4 +1,4 @@
-"""Dense attention, for bilinear scores, softmax and (nearly) no sparsity: by torch's function, or for few pairs our own.
+"""Dense attention, for bilinear scores, softmax and little sparsity: by torch's function, or by our own on few pairs.
 
 Three things need care with scaled_dot_product_attention: its `is_causal` is aligned to the top left, which equals ours
 only at position 0; a row in which every key is masked may come out as NaN; masked padding may contain NaN (the request
