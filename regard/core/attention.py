@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -20,17 +20,14 @@ from regard.core.observe import answer, check_extras
 from regard.core.pattern_text import parse
 from regard.core.patterns import Full, Pattern
 from regard.core.plan import Plan, choose
-from regard.core.request import CallOptions, Lengths, Request
+from regard.core.request import CallOptions, Lengths, ReadOptions
 from regard.core.result import Result
 from regard.core.scores import Cosine, Dot, ScaledDot, Score
 
 SCORES: Mapping[str, type[Score]] = {"dot": Dot, "scaled_dot": ScaledDot, "cosine": Cosine}
 NORMALIZERS: Mapping[str, type[Normalizer]] = {
-    "softmax": Softmax,
-    "sparsemax": Sparsemax,
-    "entmax15": Entmax15,
-    "hard": Hard,
-}
+    "softmax": Softmax, "sparsemax": Sparsemax, "entmax15": Entmax15, "hard": Hard
+}  # fmt: skip
 _Named = TypeVar("_Named", Score, Normalizer)
 
 
@@ -71,9 +68,10 @@ def attention(
 
     A query that may attend to nothing gets context 0, weights 0, lse −inf.
     """
-    request = _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, generator)
-    check_extras(top, lse, request.normalizer)
-    return answer(choose(request), weights, top, lse)
+    parts = read_score(score), read_pattern(pattern), read_normalizer(normalizer)
+    check_extras(top, lse, parts[-1])
+    options = CallOptions(*parts, bias, allowed, position, dropout, generator)
+    return answer(choose(requests.read(query, key, value, options, lengths)), weights, top, lse)
 
 
 def plan(
@@ -92,10 +90,9 @@ def plan(
 ) -> Plan:
     """Return which kernel `attention` would use for the same arguments; `print(plan(...).explain())` says why."""
     # A separate generator: planning must not advance the caller's random numbers.
-    noise = torch.Generator()
-    return choose(
-        _read(query, key, value, score, pattern, normalizer, bias, lengths, allowed, position, dropout, noise)
-    )
+    parts = read_score(score), read_pattern(pattern), read_normalizer(normalizer)
+    options = CallOptions(*parts, bias, allowed, position, dropout, torch.Generator())
+    return choose(requests.read(query, key, value, options, lengths))
 
 
 class Attention(nn.Module):
@@ -124,14 +121,8 @@ class Attention(nn.Module):
         key: Tensor,
         value: Tensor | None = None,
         *,
-        bias: Tensor | None = None,
         lengths: Lengths | None = None,
-        allowed: Tensor | None = None,
-        position: int = 0,
-        weights: bool = False,
-        top: int | None = None,
-        lse: bool = False,
-        generator: torch.Generator | None = None,
+        **options: Unpack[ReadOptions],
     ) -> Result:
         """Compute `attention` with the module's parts; `value` defaults to `key`."""
         return attention(
@@ -141,15 +132,9 @@ class Attention(nn.Module):
             score=self.score,
             pattern=self.pattern,
             normalizer=self.active_normalizer,
-            bias=bias,
-            lengths=lengths,
-            allowed=allowed,
-            position=position,
             dropout=self.active_dropout,
-            weights=weights,
-            top=top,
-            lse=lse,
-            generator=generator,
+            lengths=lengths,
+            **options,
         )
 
     @property
@@ -221,31 +206,3 @@ def _by_name(argument: str, given: _Named | str, kind: type[_Named], names: Mapp
 def _describe(given: object) -> str:
     """Describe an argument in an error message; a class that was not instantiated is a likely mistake."""
     return f"the class {given.__name__}: write {given.__name__}(…)" if isinstance(given, type) else repr(given)
-
-
-def _read(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    score: Score | str,
-    pattern: Pattern | LocalPredictive | str,
-    normalizer: Normalizer | str,
-    bias: Tensor | None,
-    lengths: Lengths | None,
-    allowed: Tensor | None,
-    position: int,
-    dropout: float,
-    generator: torch.Generator | None,
-) -> Request:
-    """Build the request of a call, with score, pattern and normalizer read from their names."""
-    options = CallOptions(
-        read_score(score),
-        read_pattern(pattern),
-        read_normalizer(normalizer),
-        bias,
-        allowed,
-        position,
-        dropout,
-        generator,
-    )
-    return requests.read(query, key, value, options, lengths)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, reduce
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ class Global(Pattern):
     """i or j is one of the positions: these attend to all, and all to them. Positions beyond the end are ignored."""
 
     positions: tuple[int, ...]
+    position_runs: Spans = field(compare=False)
 
     def __init__(self, positions: Iterable[int] | int) -> None:
         if not isinstance(positions, (int, Iterable)):
@@ -33,15 +35,14 @@ class Global(Pattern):
         given = [positions] if isinstance(positions, int) else list(positions)
         checked = {whole_number("Global", "positions", p) for p in given}
         object.__setattr__(self, "positions", tuple(sorted(checked)))
+        object.__setattr__(self, "position_runs", runs.runs(checked))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         chosen = torch.tensor(self.positions, dtype=i.dtype, device=i.device)
         return torch.isin(i, chosen) | torch.isin(j, chosen)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        if self._between(first, last):
-            return super().spans(first, last, size)
-        return self.light.spans(first, last, size)
+        return super().spans(first, last, size) if self._between(first, last) else self.light.spans(first, last, size)
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         if self._between(first, last) == last - first:
@@ -58,11 +59,10 @@ class Global(Pattern):
 
     @property
     def light(self) -> Pattern:
-        return _SeenByAll(self.positions)
+        return _SeenByAll(self.positions, self.position_runs)
 
     def __str__(self) -> str:
-        spans = _runs_of(self.positions)
-        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in spans)})"
+        return f"global({', '.join(f'{lo}' if hi == lo + 1 else f'{lo}:{hi}' for lo, hi in self.position_runs)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,16 +70,16 @@ class _SeenByAll(Pattern):
     """j is one of the positions: the part of `Global` that applies to all other queries."""
 
     positions: tuple[int, ...]
+    position_runs: Spans = field(compare=False)
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         seen = torch.isin(j, torch.tensor(self.positions, dtype=j.dtype, device=j.device))
         return seen & Full().allows(i, j, size)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        return runs.clip(_runs_of(self.positions), size)
+        return runs.clip(self.position_runs, size)
 
-    def certain(self, first: int, last: int, size: int) -> Spans:
-        return self.spans(first, last, size)
+    certain = spans
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,26 +98,21 @@ class Blocks(Pattern):
         object.__setattr__(self, "block", whole_number("Blocks", "block", block, minimum=1))
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        table = _dense_table(self.table).to(i.device)
+        table = _dense_table(self.table, i.device)
         rows, columns = table.shape
         return table[(i // self.block).clamp(max=rows - 1), (j // self.block).clamp(max=columns - 1)]
 
     def spans(self, first: int, last: int, size: int) -> Spans:
-        rows = self._rows(first, last)
-        return runs.clip(runs.union(*(self._columns(row) for row in rows)), size)
+        return runs.clip(runs.union(*self._rows(first, last)), size)
 
     def certain(self, first: int, last: int, size: int) -> Spans:
-        certain: Spans = ((0, size),)
-        for row in self._rows(first, last):
-            certain = runs.intersection(certain, self._columns(row))
-        return certain
+        return reduce(runs.intersection, self._rows(first, last), ((0, size),))
 
-    def _rows(self, first: int, last: int) -> Iterable[tuple[int, ...]]:
-        numbers = range(first // self.block, (last - 1) // self.block + 1)
-        return [self.table[n] if n < len(self.table) else () for n in numbers]
-
-    def _columns(self, row: Iterable[int]) -> Spans:
-        return runs.union((c * self.block, (c + 1) * self.block) for c in row)
+    def _rows(self, first: int, last: int) -> Iterator[Spans]:
+        """Yield the keys of each block of queries that begins before `last` and ends after `first`."""
+        for number in range(first // self.block, (last - 1) // self.block + 1):
+            row = self.table[number] if number < len(self.table) else ()
+            yield runs.union((c * self.block, (c + 1) * self.block) for c in row)
 
     def __str__(self) -> str:
         return f"blocks([{', '.join(str(list(row)) for row in self.table)}], {self.block})"
@@ -135,9 +130,8 @@ class RandomBlocks(Pattern):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("RandomBlocks", "count", self.count)
-        whole_number("RandomBlocks", "block", self.block, minimum=1)
-        whole_number("RandomBlocks", "seed", self.seed)
+        for name, minimum in (("count", 0), ("block", 1), ("seed", 0)):
+            whole_number("RandomBlocks", name, getattr(self, name), minimum)
 
     def drawn(self, rows: Tensor, size: int) -> Tensor:
         """Return the key blocks of each query block in `rows`: [*rows.shape, count], distinct, −1 for none.
@@ -195,8 +189,7 @@ def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: 
 def _draws(pattern: RandomBlocks, size: int, chunk: int) -> list[list[int]]:
     """Return the draws of one chunk of query blocks: drawn one by one, they would cost more than the attention."""
     rows = torch.arange(chunk * _BLOCKS_PER_DRAW, (chunk + 1) * _BLOCKS_PER_DRAW, device="cpu")
-    drawn: list[list[int]] = pattern.drawn(rows, size).tolist()
-    return drawn
+    return cast(list[list[int]], pattern.drawn(rows, size).tolist())
 
 
 def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
@@ -212,21 +205,15 @@ def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], 
     return tuple(tuple(sorted({whole_number("Blocks", "table", c, -1) for c in row} - {-1})) for row in table)
 
 
-@lru_cache(maxsize=256)
-def _runs_of(positions: tuple[int, ...]) -> Spans:
-    """Return the runs of consecutive positions."""
-    return runs.runs(positions)
-
-
 @device_cache(maxsize=32)
-def _dense_table(table: tuple[tuple[int, ...], ...]) -> Tensor:
-    """Return the table as bool [rows + 1, columns + 1]; the last row and column are False, for blocks beyond it."""
+def _dense_table(table: tuple[tuple[int, ...], ...], device: torch.device) -> Tensor:
+    """Return the table as bool [rows + 1, columns + 1]; the last row and column are False, for blocks beyond it.
+
+    Cached, because every tile of a problem is checked against it, and copying it to a GPU makes Python wait.
+    """
     columns = max([row[-1] + 1 for row in table if row] + [0])
-    dense = [[False] * (columns + 1) for _ in range(len(table) + 1)]
-    for row, numbers in enumerate(table):
-        for number in numbers:
-            dense[row][number] = True
-    return torch.tensor(dense, dtype=torch.bool, device="cpu")
+    dense = [[column in row for column in range(columns + 1)] for row in (*map(frozenset, table), frozenset())]
+    return torch.tensor(dense, dtype=torch.bool, device=device)
 
 
 def _contains(chosen: Tensor, column: Tensor) -> Tensor:

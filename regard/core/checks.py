@@ -101,12 +101,9 @@ def energies(title: str, given: object, expected: tuple[int, ...]) -> Tensor:
         raise TypeError(f"score: {title}.energies: expected a tensor [..., T, S], got {type(given).__name__}")
     if not given.dtype.is_floating_point:
         raise TypeError(f"score: {title}.energies: expected floating-point numbers, got {given.dtype}")
-    if given.shape == expected:
-        return given
-    leading, pairs = given.shape[:-2], given.shape[-2:]
-    fits = pairs == expected[-2:] and len(leading) <= len(expected) - 2
-    aligned = expected[len(expected) - 2 - len(leading) : -2] if fits else ()
-    if not fits or any(size not in (1, wanted) for size, wanted in zip(leading, aligned, strict=True)):
+    fits = given.shape[-2:] == expected[-2:] and given.dim() <= len(expected)
+    aligned = expected[len(expected) - given.dim() :] if fits else ()
+    if not fits or any(size not in (1, wanted) for size, wanted in zip(given.shape, aligned, strict=True)):
         raise ValueError(f"score: {title}.energies: expected {shape(expected)} ([..., T, S]), got {shape(given)}")
     return given
 

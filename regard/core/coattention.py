@@ -14,8 +14,8 @@ from regard.core.attention import read_normalizer, read_score
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.observe import memory_efficient_energies
 from regard.core.patterns import Full
-from regard.core.reference import weights_of
-from regard.core.request import CallOptions, Lengths, Request
+from regard.core.reference import result_of
+from regard.core.request import CallOptions, Lengths
 from regard.core.result import Result
 from regard.core.scores import Score
 
@@ -67,8 +67,8 @@ def coattend(
     b_to_a = replace(a_to_b, query=b, key=a, value=a, bias=None if bias is None else bias.mT, seed=a_to_b.seed + 1)
     energies = memory_efficient_energies(a_to_b)
     return CoResult(
-        _attend(replace(a_to_b, allowed=allowed), energies),
-        _attend(replace(b_to_a, allowed=None if allowed is None else allowed.mT), energies.mT),
+        result_of(replace(a_to_b, allowed=allowed), energies),
+        result_of(replace(b_to_a, allowed=None if allowed is None else allowed.mT), energies.mT),
     )
 
 
@@ -80,11 +80,4 @@ def _real(name: str, lengths: Lengths | None, states: Tensor, leading: torch.Siz
         counts = requests.read_lengths(lengths, leading, states.shape[-2], states.device)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("lengths:", f"{name}:")) from None
-    return torch.arange(states.shape[-2], device=states.device) < counts[..., None]
-
-
-def _attend(request: Request, energies: Tensor) -> Result:
-    """Normalize the energies over the keys and sum the values."""
-    weights, chosen, log_probability = weights_of(request, energies)
-    context = weights.to(request.value.dtype) @ request.value
-    return Result(context, weights=weights, chosen=chosen, log_probability=log_probability)
+    return requests.visible_keys(counts, states.shape[-2])

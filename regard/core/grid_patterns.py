@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from regard.core import spans as runs
 from regard.core.checks import whole_number
-from regard.core.patterns import Full, Pattern, Window
+from regard.core.patterns import Pattern, Window
 from regard.core.spans import Spans
 
 
@@ -31,9 +30,8 @@ class Grid:
     first: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("Grid", "height", self.height, minimum=1)
-        whole_number("Grid", "width", self.width, minimum=1)
-        whole_number("Grid", "first", self.first)
+        for name, minimum in (("height", 1), ("width", 1), ("first", 0)):
+            whole_number("Grid", name, getattr(self, name), minimum)
         whole_number("Grid", "first + height · width", self.end)
 
     @property
@@ -131,9 +129,9 @@ class GridWindow(Pattern):
 
     @property
     def unstrided(self) -> Pattern:
-        inside = Inside(self.grid.first, self.grid.end)
         if self.step == 1:
             return self
+        inside = Inside(self.grid.first, self.grid.end)
         return inside if self.rows is None else inside & Window(self.rows * self.grid.width)
 
     @property
@@ -172,7 +170,7 @@ class Inside(Pattern):
     end: int
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
-        return Full().allows(i, j, size) & self._contains(i) & self._contains(j)
+        return (i >= self.first) & (i < self.end) & (j >= self.first) & (j < self.end)
 
     def spans(self, first: int, last: int, size: int) -> Spans:
         overlaps = first < self.end and last > self.first
@@ -180,6 +178,3 @@ class Inside(Pattern):
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         return self.spans(first, last, size) if self.first <= first and last <= self.end else ()
-
-    def _contains(self, positions: Tensor) -> Tensor:
-        return torch.logical_and(positions >= self.first, positions < self.end)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
@@ -16,15 +14,6 @@ from regard.runtime.autocast import without_autocast
 def LocalMonotonic(reach: int) -> Window:  # a function, named like the pattern that it returns
     """Return the pattern of local-m, for roughly monotonic alignment: `Window(reach)`, read at `position=t`."""
     return Window(reach)
-
-
-class Focus(NamedTuple):
-    """Where queries attend, if that is computed from them."""
-
-    near: Tensor
-    """bool [..., T, S]: |j − p| ≤ D"""
-    gain: Tensor
-    """[..., T, S]: exp(−(j − p)² / (2σ²)), on the weights after normalizing"""
 
 
 class LocalPredictive(nn.Module):
@@ -62,15 +51,18 @@ class LocalPredictive(nn.Module):
 
     __ror__ = __or__
 
-    def focus(self, query: Tensor, real_keys: Tensor, keys: int) -> Focus:
-        """Return the focus of query [..., T, Dq]; real_keys, how many keys are real, broadcasts to [..., T, 1]."""
+    def focus(self, query: Tensor, real_keys: Tensor, keys: int) -> tuple[Tensor, Tensor]:
+        """Return the mask, bool, and the gain, both [..., T, S], of query [..., T, Dq].
+
+        real_keys, how many keys are real, broadcasts to [..., T, 1].
+        """
         query = at_least_float32(query)  # in half precision a position in a long text would be off by several keys
         with without_autocast(query.device):
             hidden = torch.tanh(query @ self.inner.weight.to(query.dtype).mT)
             centre = real_keys * torch.sigmoid(hidden @ self.outer.weight.to(query.dtype).mT)  # [..., T, 1]
         distance = torch.arange(keys, device=query.device) - centre  # [..., T, S]
         gain = torch.exp(-(distance**2) / (2 * (self.reach / 2) ** 2))
-        return Focus(distance.abs() <= self.reach, gain)
+        return distance.abs() <= self.reach, gain
 
     def extra_repr(self) -> str:
         return f"reach={self.reach}, within={self.within}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -40,13 +40,6 @@ class AttentionModule(Protocol):
     def active_dropout(self) -> float: ...
 
 
-class Preparation(NamedTuple):
-    """What many reads share, computed in one mode. In other modes it is not used: autograd records nothing in some."""
-
-    mode: Mode
-    states: CachedStates
-
-
 @dataclass(frozen=True)
 class Memory:
     """The keys and values of an `Attention`. It is immutable: `select`, `repeat` and `append` return a new one."""
@@ -60,8 +53,8 @@ class Memory:
     """int64, broadcasts to the leading dims; None: all keys are real"""
     change: Callable[[Tensor], Tensor] | None = None
     """applied to the weights [..., T, S] of every read before the values are summed; None: nothing"""
-    preparation: Preparation | None = field(default=None, repr=False, compare=False)
-    """of `prepare`"""
+    preparation: tuple[Mode, CachedStates] | None = field(default=None, repr=False, compare=False)
+    """what `prepare` computed, and its mode; not used in other modes, in some of which autograd records nothing"""
 
     @classmethod
     def of(cls, owner: AttentionModule, key: Tensor, value: Tensor, lengths: Lengths | None) -> Memory:
@@ -114,14 +107,14 @@ class Memory:
             return self
         states = self._current_states()
         prepared = PreparedKeys.of(self.owner.score, states.key, self.value, states.visible)
-        return replace(self, preparation=Preparation(_mode(self.key.device), states._replace(prepared=prepared)))
+        return replace(self, preparation=(_mode(self.key.device), states._replace(prepared=prepared)))
 
     def _states(self) -> CachedStates:
         """Return the cached states: those of `prepare`, if they were prepared in the current mode."""
-        preparation = self.preparation
-        if preparation is None or preparation.mode != _mode(self.key.device) or active_transform(self.key) is not None:
+        if self.preparation is None or active_transform(self.key) is not None:
             return self._current_states()
-        return preparation.states
+        mode, states = self.preparation
+        return states if mode == _mode(self.key.device) else self._current_states()
 
     def _current_states(self) -> CachedStates:
         key, value = requests.as_autocast(self.key), requests.as_autocast(self.value)
@@ -163,8 +156,7 @@ class Memory:
 
     def append(self, key: Tensor, value: Tensor | None = None) -> Memory:
         """Return the memory with keys [..., n, Dk] appended to the real keys of each row."""
-        new = Memory.of(self.owner, key, key if value is None else value, None)
-        return self.concat(new)
+        return self.concat(Memory.of(self.owner, key, key if value is None else value, None))
 
     def concat(self, new: Memory) -> Memory:
         """Return this memory with another one, all of whose keys are real, appended to it."""
@@ -172,8 +164,7 @@ class Memory:
             if more.shape[:-2] != old.shape[:-2] or more.shape[-1] != old.shape[-1]:
                 wanted = [*old.shape[:-2], "n", old.shape[-1]]
                 raise ValueError(f"{name}: expected {wanted} to append, got {checks.shape(more)}".replace("'", ""))
-        pairs = ((self.key, new.key), (self.value, new.value))
-        key, value = (torch.cat([old, more], dim=-2) for old, more in pairs)
+        key, value = torch.cat([self.key, new.key], dim=-2), torch.cat([self.value, new.value], dim=-2)
         if self.lengths is None:
             return self.with_states(key, value, None)
         index = _append_index(self.lengths, self.keys, new.keys)[..., None]  # [..., S + n, 1]
@@ -193,9 +184,8 @@ class Memory:
     def _map(self, change: Callable[[Tensor], Tensor]) -> Memory:
         """Return the memory with a function of the batch dim applied to all its tensors."""
         if self.key.dim() < 3:
-            raise ValueError(
-                f"memory: expected a leading dim for the rows of a batch, got keys {checks.shape(self.key)}"
-            )
+            got = checks.shape(self.key)
+            raise ValueError(f"memory: expected a leading dim for the rows of a batch, got keys {got}")
         lengths = self.lengths
         if lengths is not None and lengths.dim() and lengths.shape[0] > 1:
             lengths = change(lengths)
@@ -212,7 +202,7 @@ def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[T
         return key, value, None
     leading = checks.common_leading(key=key, value=value)
     counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
-    visible = torch.arange(key.shape[-2], device=key.device) < counts[..., None]
+    visible = requests.visible_keys(counts, key.shape[-2])
     zeroed = requests.without_padding(key, visible)
     return zeroed, zeroed if value is key else requests.without_padding(value, visible), counts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory, zero_padding
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
-from regard.core.request import Lengths, without_padding
+from regard.core.request import Lengths, ReadOptions, without_padding
 from regard.core.result import Result
 from regard.core.rotary import rotate
 from regard.core.scores import Additive, Cosine, General, Score, at_least_float32
@@ -49,8 +49,7 @@ class MultiHead(nn.Module):
     ) -> None:
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
-        whole_number("MultiHead", "dim", dim, minimum=1)
-        for name, number in (("heads", heads), ("kv_heads", kv_heads)):
+        for name, number in (("dim", dim), ("heads", heads), ("kv_heads", kv_heads)):
             whole_number("MultiHead", name, number, minimum=1)
         if dim % heads:
             raise ValueError(f"heads: expected a divisor of dim = {dim}, got {heads}")
@@ -77,14 +76,8 @@ class MultiHead(nn.Module):
         key: Tensor | None = None,
         value: Tensor | None = None,
         *,
-        bias: Tensor | None = None,
         lengths: Lengths | None = None,
-        allowed: Tensor | None = None,
-        position: int = 0,
-        weights: bool = False,
-        top: int | None = None,
-        lse: bool = False,
-        generator: torch.Generator | None = None,
+        **options: Unpack[ReadOptions],
     ) -> Result:
         """Attend with query [..., T, dim]; return context [..., T, dim], weights [..., heads, T, S], top, lse.
 
@@ -93,19 +86,10 @@ class MultiHead(nn.Module):
         checks.states("query", query, self.query.in_features)
         key = query if key is None else key
         value = key if value is None else value
+        allowed = options.get("allowed")
         if isinstance(allowed, Tensor) and allowed.dtype is torch.bool and allowed.dim() > 1:
             key, value = _without_hidden(key, value, allowed)
-        memory = self.remember(key, value, lengths)
-        return memory.read(
-            query,
-            position=position,
-            bias=bias,
-            allowed=allowed,
-            weights=weights,
-            top=top,
-            lse=lse,
-            generator=generator,
-        )
+        return self.remember(key, value, lengths).read(query, **options)
 
     def remember(
         self, key: Tensor, value: Tensor | None = None, lengths: Lengths | None = None, position: int = 0
@@ -129,13 +113,18 @@ class MultiHead(nn.Module):
             counts = counts[..., None]  # the same for every head
         return Memory.from_checked(self.attention, keys, values, counts)
 
+    def project(self, states: Tensor, products: Products) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values of states, with the product of `Products.for_self_attention`."""
+        features = (self.query.out_features, self.key.out_features, self.value.out_features)
+        query, key, value = at_least_float32(products.input(states)).split(features, -1)
+        return query, key, value
+
     def for_every_head(self, states: Tensor) -> Tensor:
         """Expand [..., kv_heads, S, width] to [..., heads, S, width]; not copied where all heads share one."""
         if states.shape[-3] == self.heads:
             return states
         group = self.heads // self.kv_heads
-        repeated = states.unsqueeze(-3).expand(*states.shape[:-2], group, *states.shape[-2:])
-        return repeated.flatten(-4, -3)
+        return states.unsqueeze(-3).expand(*states.shape[:-2], group, *states.shape[-2:]).flatten(-4, -3)
 
 
 class Products(NamedTuple):
@@ -172,19 +161,7 @@ class MultiHeadMemory:
         """Return the same cache for many reads without gradients: in the dtype in which it is read."""
         return replace(self, memory=self.memory.upcast().prepare())
 
-    def read(
-        self,
-        query: Tensor,
-        *,
-        position: int = 0,
-        bias: Tensor | None = None,
-        allowed: Tensor | None = None,
-        weights: bool = False,
-        top: int | None = None,
-        lse: bool = False,
-        generator: torch.Generator | None = None,
-        products: Products | None = None,
-    ) -> Result:
+    def read(self, query: Tensor, *, products: Products | None = None, **options: Unpack[ReadOptions]) -> Result:
         """Attend with query [..., T, dim], the first at `position`; return context [..., T, dim].
 
         `products`: `Products.for_cross_attention(owner)`, for many reads.
@@ -192,24 +169,16 @@ class MultiHeadMemory:
         checks.states("query", query, self.owner.query.in_features)
         project_in, project_out = (self.owner.query, self.owner.output) if products is None else products
         queries = project_in(query)
-        return self._read(
-            queries if products is None else at_least_float32(queries),  # as `prepare` converted the cache
-            project_out,
-            position=position,
-            bias=bias,
-            allowed=allowed,
-            weights=weights,
-            top=top,
-            lse=lse,
-            generator=generator,
-        )
+        if products is not None:
+            queries = at_least_float32(queries)  # as `prepare` converted the cache
+        return self._read(queries, project_out, **options)
 
-    def _read(self, query: Tensor, project_out: Callable[[Tensor], Tensor], *, position: int, **options: Any) -> Result:
+    def _read(self, query: Tensor, project_out: Callable[[Tensor], Tensor], **options: Unpack[ReadOptions]) -> Result:
         """Attend with projected queries [..., T, dim]."""
         queries = split(query, self.owner.heads)
         if self.owner.rotary:
-            queries = rotate(queries, position)
-        result = self._for_every_head().read(queries, position=position, **options)
+            queries = rotate(queries, options.get("position", 0))
+        result = self._for_every_head().read(queries, **options)
         joined = result.context.transpose(-3, -2).flatten(-2)  # [..., T, dim]
         return replace(result, context=project_out(joined))
 
@@ -219,10 +188,9 @@ class MultiHeadMemory:
         Return (the longer cache, context [..., n, dim]). It is `append` and `read` with one product, that of
         `Products.for_self_attention(owner)`, instead of three.
         """
-        owner, position = self.owner, self.memory.keys
-        features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
-        query, key, value = at_least_float32(products.input(states)).split(features, -1)
-        longer = replace(self, memory=self.memory.concat(owner.memory_of(key, value, None, position)))
+        position = self.memory.keys
+        query, key, value = self.owner.project(states, products)
+        longer = replace(self, memory=self.memory.concat(self.owner.memory_of(key, value, None, position)))
         return longer, longer._read(query, products.output, position=position, bias=bias).context
 
     def _for_every_head(self) -> Memory:

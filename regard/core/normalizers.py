@@ -140,9 +140,8 @@ class Hard(Normalizer):
 
     def __post_init__(self) -> None:
         if self.estimator not in ("straight_through", "gumbel", "reinforce"):
-            raise ValueError(
-                f"Hard: estimator: expected 'straight_through', 'gumbel' or 'reinforce', got {self.estimator!r}"
-            )
+            known = "'straight_through', 'gumbel' or 'reinforce'"
+            raise ValueError(f"Hard: estimator: expected {known}, got {self.estimator!r}")
         positive("Hard", "temperature", self.temperature)
         if self.estimator == "straight_through" and self.sample:
             raise ValueError("Hard: sample: 'straight_through' takes the argmax; expected 'gumbel' or 'reinforce'")
@@ -181,8 +180,7 @@ class _NormalizeTransformed(_Normalize):
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        ctx.normalizer = inputs[1]
-        ctx.save_for_backward(output)
+        _Normalize.setup_context(ctx, inputs, output)
         ctx.save_for_forward(output)
 
     @staticmethod

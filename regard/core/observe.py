@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from regard.core.checks import broadcast, whole_number
-from regard.core.kernels.cpu.energies import AdditiveTile
-from regard.core.kernels.cpu.scan import best_weights, first
-from regard.core.kernels.cpu.scratch import Scratch
+from regard.core.kernels.cpu.energies import AdditiveTile, Scratch
+from regard.core.kernels.cpu.scan import best_weights, first, without_unused
 from regard.core.kernels.cpu.second_order import gradients
 from regard.core.kernels.cpu.tile_kernels import prepare, regroups, solve, unsuited
 from regard.core.kernels.flat import fold
@@ -35,23 +34,20 @@ def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
 def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
     """Run the plan; return the context and the requested outputs, the others as None."""
     if isinstance(plan.kernel, Heads) and (top or lse) and not weights:
-        return _answer_by_head(plan, top, lse)
+        groups = plan.by_head()
+        return join([answer(group, top=top, lse=lse) for _, group in groups], [heads for heads, _ in groups])
     request, result = plan.request, plan.run()
     all_weights = result.weights if weights else None
     if weights and all_weights is None:
         all_weights = weights_of(request, memory_efficient_energies(request))[0]
         if result.chosen is not None:  # the kernel's choice: energies may round differently here
-            all_weights = _one_hot(result.chosen, all_weights) + (all_weights - all_weights.detach())
+            keys = torch.arange(request.keys, device=all_weights.device)
+            one_hot = (keys == result.chosen[..., None]).to(all_weights.dtype)
+            all_weights = one_hot + (all_weights - all_weights.detach())
     if lse and result.lse is None:
         result = replace(result, lse=_lse(request))
     top_weights = _top(request, result, top, all_weights) if top else None
     return replace(result, weights=all_weights, top=top_weights, lse=result.lse if lse else None)
-
-
-def _one_hot(chosen: Tensor, like: Tensor) -> Tensor:
-    """Return [..., T, S] with 1 at the chosen key [..., T] of each query."""
-    keys = torch.arange(like.shape[-1], device=like.device)
-    return (keys == chosen[..., None]).to(like.dtype)
 
 
 def memory_efficient_energies(request: Request) -> Tensor:
@@ -79,18 +75,12 @@ class _AdditiveEnergies(torch.autograd.Function):
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
         query, key, vector = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return tuple(
-                gradients(lambda *terms: (AdditiveTerms(*terms).energies(),), (query, key, vector), (gradient,))
-            )
-        grads = AdditiveTile(vector).backward(gradient, query, key)
-        return tuple(grad.to(query.dtype) for grad in grads)
 
+            def define(*terms: Tensor) -> tuple[Tensor]:
+                return (AdditiveTerms(*terms).energies(),)
 
-def _answer_by_head(plan: Plan, top: int | None, lse: bool) -> Result:
-    """Run the plan of each group of heads, and join their results."""
-    groups = plan.by_head()
-    results = [answer(group, top=top, lse=lse) for _, group in groups]
-    return join(results, [heads for heads, _ in groups])
+            return tuple(gradients(define, (query, key, vector), (gradient,)))
+        return tuple(grad.to(query.dtype) for grad in AdditiveTile(vector).backward(gradient, query, key))
 
 
 def _lse(request: Request) -> Tensor:
@@ -111,12 +101,12 @@ def _top(request: Request, result: Result, k: int, weights: Tensor | None) -> To
         positions = torch.full(shape, -1, device=request.query.device)
         positions[..., 0] = result.chosen
         return Top((positions >= 0).to(at_least_float32(request.query[..., :0, :]).dtype), positions)
-    if weights is None:
-        weights = result.weights
+    weights = result.weights if weights is None else weights
+    if weights is None and unsuited(request) is not None:
+        weights = weights_of(request, memory_efficient_energies(request))[0]
     if weights is not None:
-        return _top_of_weights(weights, k)
-    if unsuited(request) is not None:
-        return _top_of_weights(weights_of(request, memory_efficient_energies(request))[0], k)
+        keys = torch.arange(weights.shape[-1], device=weights.device).expand(weights.shape)
+        return Top(*without_unused(*first(weights.detach(), keys, k)))
     assert isinstance(request.normalizer, Entmax)
     settings, (query, key, vector, _) = prepare(request, request.normalizer, regroup=regroups(request))
     lse = result.lse
@@ -124,11 +114,3 @@ def _top(request: Request, result: Result, k: int, weights: Tensor | None) -> To
         lse = (_lse(request) if lse is None else lse).detach().reshape(query.shape[:2])
     largest, positions = best_weights(settings, query, key, vector, lse, k)
     return Top(largest.view(shape), positions.view(shape))
-
-
-def _top_of_weights(weights: Tensor, k: int) -> Top:
-    """Return the k largest of the weights [..., T, S]; slots without a positive weight are unused."""
-    keys = torch.arange(weights.shape[-1], device=weights.device).expand(weights.shape)
-    largest, positions = first(weights.detach(), keys, k)
-    unused = ~(largest > 0)
-    return Top(largest.masked_fill(unused, 0), positions.masked_fill(unused, -1))

@@ -32,10 +32,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&(
 
 def _unpack(values: tuple[Any, ...]) -> list[int]:
     """Return the positions of arguments such as 0, 5, 8:10 or [0, 5]."""
-    positions: list[int] = []
-    for value in values:
-        positions.extend(value if isinstance(value, (list, range, tuple)) else [value])
-    return positions
+    return [p for value in values for p in (value if isinstance(value, (list, range, tuple)) else [value])]
 
 
 Makers = dict[str, Callable[..., Any]]
@@ -138,9 +135,8 @@ class _Parser:
         made = self.call(_MAKERS)
         if isinstance(made, Grid):
             if torch.compiler.is_compiling():
-                raise RuntimeError(
-                    "pattern: torch.compile reads no text of a grid; give Grid(h, w).axial() and the like"
-                )
+                hint = "give Grid(h, w).axial() and the like"
+                raise RuntimeError(f"pattern: torch.compile reads no text of a grid; {hint}")
             self.skip(".")
             made = self.call(_grid_makers(made))
         return cast(Pattern, made)
@@ -162,10 +158,8 @@ class _Parser:
             if not torch.compiler.is_compiling():  # Dynamo does not trace `inspect` on Python 3.13
                 inspect.signature(makers[name]).bind(*values, **keywords)
         except TypeError:
-            given = [*map(str, values), *(f"{key}={value}" for key, value in keywords.items())]
-            raise ValueError(
-                f"pattern: expected {_usage(name, makers[name])}, got {name}({', '.join(given)})"
-            ) from None
+            given = ", ".join([*map(str, values), *(f"{key}={value}" for key, value in keywords.items())])
+            raise ValueError(f"pattern: expected {_usage(name, makers[name])}, got {name}({given})") from None
         return makers[name](*values, **keywords)
 
     def arguments(self, values: list[Any], keywords: dict[str, Any]) -> None:

@@ -15,17 +15,18 @@ A custom pattern defines `allows`, and is best a frozen dataclass: equal pattern
 from __future__ import annotations
 
 import math
+import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_
 
 import torch
 from torch import Tensor
 
 from regard.core import spans as runs
-from regard.core.checks import broadcast, whole_number
-from regard.core.own_patterns import check_allows, check_hashable, describe
+from regard.core.checks import broadcast, shape, whole_number
 from regard.core.pattern_drawing import draw
 from regard.core.spans import Spans
 
@@ -77,14 +78,15 @@ class Pattern(ABC):
         return draw(self.mask(queries, queries if keys is None else keys, position))
 
     def __and__(self, other: Pattern) -> Pattern:
-        return both(self, other) if isinstance(other, Pattern) else NotImplemented
+        return _combine(Both, self, other) if isinstance(other, Pattern) else NotImplemented
 
     def __or__(self, other: Pattern) -> Pattern:
-        return either(self, other) if isinstance(other, Pattern) else NotImplemented
+        return _combine(Either, self, other) if isinstance(other, Pattern) else NotImplemented
 
     def __str__(self) -> str:
         """Return the class with its fields; patterns that `parse` knows are written as it reads them."""
-        return describe(self)
+        fields = ", ".join(f"{name}={_short(value)}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({fields})"
 
     def __repr__(self) -> str:
         return str(self)
@@ -97,8 +99,7 @@ class Full(Pattern):
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return torch.ones((), dtype=torch.bool, device=i.device).expand(broadcast(i.shape, j.shape))
 
-    def certain(self, first: int, last: int, size: int) -> Spans:
-        return self.spans(first, last, size)
+    certain = Pattern.spans
 
     def __str__(self) -> str:
         return "full"
@@ -176,10 +177,22 @@ class Window(Pattern):
 
 
 @dataclass(frozen=True, repr=False)
-class Both(Pattern):
-    """The intersection of patterns (`a & b`): what all of them allow."""
+class Combination(Pattern):
+    """Several patterns combined into one."""
 
     patterns: tuple[Pattern, ...]
+
+    @property
+    def heavy_rows(self) -> tuple[int, ...]:
+        return tuple(sorted({row for p in self.patterns for row in p.heavy_rows}))
+
+    @property
+    def light(self) -> Pattern:
+        return type(self)(tuple(p.light for p in self.patterns))
+
+
+class Both(Combination):
+    """The intersection of patterns (`a & b`): what all of them allow."""
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return reduce(torch.logical_and, (p.allows(i, j, size) for p in self.patterns))
@@ -191,30 +204,19 @@ class Both(Pattern):
         return reduce(runs.intersection, (p.certain(first, last, size) for p in self.patterns))
 
     @property
-    def heavy_rows(self) -> tuple[int, ...]:
-        return _all_heavy_rows(self.patterns)
-
-    @property
-    def light(self) -> Pattern:
-        return Both(tuple(p.light for p in self.patterns))
-
-    @property
     def step(self) -> int:
         return math.lcm(*(p.step for p in self.patterns))
 
     @property
     def unstrided(self) -> Pattern:
-        return reduce(both, (p.unstrided for p in self.patterns))
+        return reduce(and_, (p.unstrided for p in self.patterns))
 
     def __str__(self) -> str:
         return " & ".join(f"({p})" if isinstance(p, Either) else str(p) for p in self.patterns)
 
 
-@dataclass(frozen=True, repr=False)
-class Either(Pattern):
+class Either(Combination):
     """The union of patterns (`a | b`): what at least one of them allows."""
-
-    patterns: tuple[Pattern, ...]
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         return reduce(torch.logical_or, (p.allows(i, j, size) for p in self.patterns))
@@ -224,14 +226,6 @@ class Either(Pattern):
 
     def certain(self, first: int, last: int, size: int) -> Spans:
         return runs.union(*(p.certain(first, last, size) for p in self.patterns))
-
-    @property
-    def heavy_rows(self) -> tuple[int, ...]:
-        return _all_heavy_rows(self.patterns)
-
-    @property
-    def light(self) -> Pattern:
-        return Either(tuple(p.light for p in self.patterns))
 
     @property
     def step(self) -> int:
@@ -262,26 +256,17 @@ def per_head(patterns: Sequence[Pattern]) -> PerHead:
     for pattern in patterns:
         if not isinstance(pattern, Pattern) or isinstance(pattern, PerHead):
             raise TypeError(f"per_head: patterns: expected patterns without per_head inside, got {pattern!r}")
-        check_hashable(pattern)
+        _check_hashable(pattern)
     return PerHead(tuple(patterns))
 
 
-def both(left: Pattern, right: Pattern) -> Pattern:
-    """Return left & right, flattened and without duplicates."""
-    return _combine(Both, left, right)
-
-
-def either(left: Pattern, right: Pattern) -> Pattern:
-    """Return left | right, flattened and without duplicates."""
-    return _combine(Either, left, right)
-
-
 def _combine(kind: type[Both] | type[Either], left: Pattern, right: Pattern) -> Pattern:
+    """Return left & right or left | right, flattened and without duplicates."""
     if isinstance(left, PerHead) or isinstance(right, PerHead):
         return _combine_heads(kind, left, right)
     parts: list[Pattern] = []
     for pattern in (left, right):
-        check_hashable(pattern)
+        _check_hashable(pattern)
         parts.extend(pattern.patterns if isinstance(pattern, kind) else [pattern])
     distinct = tuple(dict.fromkeys(parts))
     # Full is the neutral element of &, and absorbs everything under |.
@@ -302,16 +287,40 @@ def _combine_heads(kind: type[Both] | type[Either], left: Pattern, right: Patter
 
 def check_custom(pattern: Pattern, queries: int, keys: int, position: int, device: torch.device | None) -> None:
     """Raise if a pattern that is not from this package, alone or inside another, cannot be used."""
-    if isinstance(pattern, (Both, Either, PerHead)):
+    if isinstance(pattern, (Combination, PerHead)):
         for inner in pattern.patterns:
             check_custom(inner, queries, keys, position, device)
     elif not type(pattern).__module__.startswith(f"{__package__}."):
-        check_hashable(pattern)
-        check_allows(pattern, queries, keys, position, device)
+        _check_hashable(pattern)
+        _check_allows(pattern, queries, keys, position, device)
 
 
-def _all_heavy_rows(patterns: Iterable[Pattern]) -> tuple[int, ...]:
-    return tuple(sorted({row for p in patterns for row in p.heavy_rows}))
+def _check_allows(pattern: Pattern, queries: int, keys: int, position: int, device: torch.device | None) -> None:
+    """Raise TypeError if `allows` does not return what it should for the first few pairs."""
+    i = torch.arange(position, position + min(queries, 2), device=device)
+    j = torch.arange(min(keys, 3), device=device)
+    for lead in ((), (1, 1)):  # kernels check several residue classes and rows of the batch at once
+        a, b = i.view(*lead, -1, 1), j.view(*lead, 1, -1)
+        allowed, wanted = pattern.allows(a, b, keys), (*lead, len(i), len(j))
+        if not isinstance(allowed, Tensor) or allowed.dtype is not torch.bool or allowed.shape != wanted:
+            got = f"{allowed.dtype} {shape(allowed)}" if isinstance(allowed, Tensor) else type(allowed).__name__
+            raise TypeError(
+                f"pattern: {type(pattern).__name__}.allows: expected a bool tensor {shape(wanted)}, to which "
+                f"i {shape(a)} and j {shape(b)} broadcast, got {got}"
+            )
+
+
+def _check_hashable(pattern: object) -> None:
+    """Raise TypeError if a pattern cannot be the key of a cache."""
+    try:
+        hash(pattern)
+    except TypeError as reason:
+        kind = type(pattern).__name__
+        raise TypeError(f"pattern: expected {kind} to be hashable, as a frozen dataclass is, got {reason}") from None
+
+
+def _short(value: object) -> str:
+    return f"tensor {shape(value)}" if isinstance(value, Tensor) else reprlib.repr(value)
 
 
 def _side(name: str, value: int | None) -> int | None:

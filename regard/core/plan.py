@@ -6,23 +6,22 @@ from dataclasses import dataclass
 
 from regard.core.explanation import explain
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
-from regard.core.kernels.dense import Dense
-from regard.core.kernels.dense_hard import DenseHard
+from regard.core.kernels.dense import Dense, SmallDense
 from regard.core.kernels.few_queries import FewQueries
 from regard.core.kernels.gpu.kernels import Classes, FusedAdditive, FusedDot, FusedHard
-from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.hard import DenseHard, HardChoice
 from regard.core.kernels.heads import Heads, by_pattern
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.small_dense import SmallDense
 from regard.core.reference import reference
 from regard.core.request import Request
 from regard.core.result import Result
 
 
-class Reference:
+class Reference(Kernel):
     """The kernel of last resort: the reference, which supports every request."""
 
     name = "reference"
+    saves_weights = True
 
     def refuse(self, request: Request) -> str | None:
         return None
@@ -64,7 +63,7 @@ class Plan:
     def explain(self) -> str:
         """Return the choice, every refusal with its reason, density, FLOPs and bytes, as text."""
         groups = [(heads, plan.explain()) for heads, plan in self.by_head()]
-        return explain(self.request, self.kernel.name, self.refusals, groups)
+        return explain(self.request, self.kernel, self.refusals, groups)
 
     def __str__(self) -> str:
         return self.explain()

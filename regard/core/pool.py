@@ -62,16 +62,8 @@ class Pool(nn.Module):
         checks.states("states", states, self.query.shape[-1])
         if self.one_query and isinstance(allowed, Tensor) and allowed.dim():
             allowed = allowed[..., None, :]
-        result = self.attention(
-            self.query.to(states.dtype),
-            states,
-            value,
-            lengths=lengths,
-            allowed=allowed,
-            weights=weights,
-            top=top,
-            generator=generator,
-        )
+        options = {"lengths": lengths, "allowed": allowed, "weights": weights, "top": top, "generator": generator}
+        result: Result = self.attention(self.query.to(states.dtype), states, value, **options)
         return _without_query(result) if self.one_query else result
 
 

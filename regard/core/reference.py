@@ -23,7 +23,12 @@ from regard.runtime import noise
 
 def reference(request: Request) -> Result:
     """Return the context, the weights, and for Hard the chosen keys."""
-    weights, chosen, log_probability = weights_of(request, defined_energies(request))
+    return result_of(request, defined_energies(request))
+
+
+def result_of(request: Request, energies: Tensor) -> Result:
+    """Return the result from the score's energies [..., T, S]."""
+    weights, chosen, log_probability = weights_of(request, energies)
     context = drop(request, weights).to(request.value.dtype) @ request.value
     return Result(context, weights=weights, chosen=chosen, log_probability=log_probability)
 
@@ -59,8 +64,10 @@ def hide(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
     mask, gain = request.mask(), None
     if isinstance(request.pattern, LocalPredictive):
         counts = request.lengths if request.lengths is not None else torch.tensor(request.keys, device="cpu")
-        focus = request.pattern.focus(request.query, counts.to(request.query.device)[..., None, None], request.keys)
-        mask, gain = focus.near if mask is None else mask & focus.near, focus.gain
+        near, gain = request.pattern.focus(
+            request.query, counts.to(request.query.device)[..., None, None], request.keys
+        )
+        mask = near if mask is None else mask & near
     return (energies if mask is None else energies.masked_fill(~mask, -torch.inf)), gain
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
@@ -55,12 +56,15 @@ class Request:
     _terms: list[Terms] = field(default_factory=list, init=False, compare=False)
     """the cached terms; not a cached_property, whose lock in Python 3.11 torch.compile cannot trace"""
 
-    def __repr__(self) -> str:
-        """Return one line without tensors."""
+    def describe(self, max_length: int | None = None) -> str:
+        """Return one line on shapes, score, pattern, shortened if it is longer than `max_length`, and normalizer."""
         sizes = " × ".join(str(n) for n in (*self.leading, self.queries))
         pattern = "LocalPredictive" if isinstance(self.pattern, LocalPredictive) else str(self.pattern)
-        choices = f"{self.score.title}, {shorten(pattern, 60, placeholder=' …')}, {self.normalizer}"
-        return f"attention of {sizes} queries to {self.keys} keys: {choices}"
+        pattern = pattern if max_length is None else shorten(pattern, max_length, placeholder=" …")
+        return f"attention of {sizes} queries to {self.keys} keys: {self.score.title}, {pattern}, {self.normalizer}"
+
+    def __repr__(self) -> str:
+        return self.describe(max_length=60)
 
     @property
     def rows(self) -> Tensor:
@@ -115,12 +119,7 @@ class Request:
             masks.append(self.visible[..., None, :])
         if fixed != Full():
             masks.append(fixed.mask(self.queries, self.keys, self.position, self.query.device))
-        if not masks:
-            return None
-        mask = masks[0]
-        for other in masks[1:]:
-            mask = mask & other
-        return mask
+        return reduce(torch.logical_and, masks) if masks else None
 
 
 class CallOptions(NamedTuple):
@@ -134,6 +133,18 @@ class CallOptions(NamedTuple):
     position: int = 0
     dropout: float = 0.0
     generator: torch.Generator | None = None
+
+
+class ReadOptions(TypedDict, total=False):
+    """The keyword arguments of `attention` that modules and memories take as well, with the same defaults."""
+
+    bias: Tensor | None
+    allowed: Tensor | None
+    position: int
+    weights: bool
+    top: int | None
+    lse: bool
+    generator: torch.Generator | None
 
 
 class CachedStates(NamedTuple):
@@ -250,14 +261,11 @@ def read_lengths(lengths: Any, leading: torch.Size, keys: int, device: torch.dev
     readable = given.device.type == "cpu" and given.numel() and active_transform(given) is None
     if readable and (given.min() < 0 or given.max() > keys):
         raise ValueError(f"lengths: expected 0 … {keys} (the number of keys), got {given.min()} … {given.max()}")
-    return _to_device(given, device).view((*given.shape, *[1] * (len(leading) - given.dim())))
-
-
-def _to_device(lengths: Tensor, device: torch.device) -> Tensor:
-    """Return int64 on the device, without synchronizing. A copy from pageable memory is staged before the call returns;
-    pinned memory would be read later, when its owner may have changed it."""
-    staged = device.type == "cuda" and lengths.device.type == "cpu" and not lengths.is_pinned()
-    return lengths.to(device, torch.int64, non_blocking=staged)
+    # Without synchronizing: a copy from pageable memory is staged before the call returns; pinned memory would be read
+    # later, when its owner may have changed it.
+    staged = device.type == "cuda" and given.device.type == "cpu" and not given.is_pinned()
+    counts = given.to(device, torch.int64, non_blocking=staged)
+    return counts.view((*given.shape, *[1] * (len(leading) - given.dim())))
 
 
 def visible_keys(counts: Tensor | None, keys: int) -> Tensor | None:
@@ -292,9 +300,8 @@ def _check_states(query: Tensor, key: Tensor, value: Tensor, score: Score) -> No
     if key_dim is not None and key.shape[-1] != key_dim:
         raise ValueError(f"key: expected {key_dim} features for {score.title}, got {checks.shape(key)}")
     if query_dim is None and key_dim is None and score.has_terms and query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"key: expected {query.shape[-1]} features like query for {score.title}, got {checks.shape(key)}"
-        )
+        wanted = f"{query.shape[-1]} features like query for {score.title}"
+        raise ValueError(f"key: expected {wanted}, got {checks.shape(key)}")
 
 
 def _check_same(name: str, states: Tensor, query: Tensor) -> None:

@@ -55,13 +55,8 @@ def _register(kind: type) -> None:
     def unflatten(values: Iterable[Any], present: list[str]) -> Any:
         return kind(**dict(zip(present, values, strict=True)))
 
-    register_pytree_node(
-        kind,
-        flatten,
-        unflatten,
-        serialized_type_name=f"regard.{kind.__name__}",
-        flatten_with_keys_fn=flatten_with_keys,
-    )
+    name = f"regard.{kind.__name__}"
+    register_pytree_node(kind, flatten, unflatten, serialized_type_name=name, flatten_with_keys_fn=flatten_with_keys)
 
 
 for _kind in (Top, Result):

@@ -20,23 +20,17 @@ def rotate(states: Tensor, position: int = 0) -> Tensor:
     """Rotate states [..., N, d], the first of them at `position`; d is even."""
     if states.shape[-1] % 2:
         raise ValueError(f"rotary: expected an even number of features a head, got {states.shape[-1]}")
-    cosines, sines = (
-        table[position : position + states.shape[-2]]
-        for table in _angles(_next_power_of_two(position + states.shape[-2]), states.shape[-1], states.device)
-    )
+    end = position + states.shape[-2]
+    count = 1 << max(0, end - 1).bit_length()  # rounded up to a power of two, so that few tables are cached
+    cosines, sines = (table[position:end] for table in _angles(count, states.shape[-1], states.device))
     first, second = at_least_float32(states).chunk(2, -1)
     rotated = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
     return rotated.to(states.dtype)
 
 
-def _next_power_of_two(count: int) -> int:
-    """Round up to a power of two, so that few tables are cached."""
-    return 1 << max(0, count - 1).bit_length()
-
-
 @device_cache(maxsize=64)
 def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return (cosines, sines) [count, d/2] of positions 0 … count − 1."""
+    """Return (cosines, sines) [count, d/2] of positions 0 … count − 1; cached, as every layer asks for them."""
     frequencies = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
     angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * frequencies
     return angles.cos().float().to(device), angles.sin().float().to(device)

@@ -219,13 +219,7 @@ class Additive(Score):
     """
 
     def __init__(
-        self,
-        query_dim: int | None,
-        key_dim: int | None,
-        hidden: int,
-        *,
-        bias: bool = False,
-        heads: int | None = None,
+        self, query_dim: int | None, key_dim: int | None, hidden: int, *, bias: bool = False, heads: int | None = None
     ) -> None:
         super().__init__()
         for name, dim in (("query_dim", query_dim), ("key_dim", key_dim), ("hidden", hidden)):
@@ -258,10 +252,9 @@ class Additive(Score):
 
     def expects(self) -> tuple[int, int]:
         hidden = self.vector.shape[-1]
-        query_dim, key_dim = (
-            hidden if weight is None else weight.shape[-1] for weight in (self.query_weight, self.key_weight)
-        )
-        return query_dim, key_dim
+        query_weight, key_weight = self.query_weight, self.key_weight
+        query_dim = hidden if query_weight is None else query_weight.shape[-1]
+        return query_dim, hidden if key_weight is None else key_weight.shape[-1]
 
     @property
     def heads(self) -> int | None:

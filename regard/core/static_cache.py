@@ -16,7 +16,6 @@ from regard.core.multihead import MultiHead, MultiHeadMemory, Products, split
 from regard.core.patterns import Causal, Full
 from regard.core.plan import run
 from regard.core.request import CachedStates, CallOptions, read_cached
-from regard.core.scores import at_least_float32
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class StaticKVCache:
         """Do what `MultiHeadMemory.step` does, for one state [N, 1, dim] per row."""
         assert bias is None, "a bias depends on the position, which only the device knows"
         owner = self.owner
-        features = (owner.query.out_features, owner.key.out_features, owner.value.out_features)
-        query, key, value = at_least_float32(products.input(states)).split(features, -1)
+        query, key, value = owner.project(states, products)
         new = owner.memory_of(key, value, None, 0)
         self.key.index_copy_(-2, self.count, new.key)
         self.value.index_copy_(-2, self.count, new.value)

@@ -7,7 +7,6 @@ tested first; where they are missing or wrong, the product is `torch.nn.function
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import cast
 
@@ -52,8 +51,7 @@ class PackedProduct:
         if torch.is_grad_enabled() and not self._with_gradients:  # the cast made without gradients is detached
             weight, bias = self._cast()
         elif self._packed_weight is not None and x.numel() > 0:
-            activation = "relu" if self._relu else "none"
-            return _packed_linear()(x, self._packed_weight, bias, activation, [], "")
+            return _packed_linear(x, self._packed_weight, bias, self._relu)
         product = linear(x, weight, bias)
         return torch.relu(product) if self._relu else product
 
@@ -63,8 +61,8 @@ def product_dtype(weight: Tensor) -> torch.dtype:
     return autocast_dtype(weight.device) or weight.dtype
 
 
-def _packed_linear() -> Callable[..., Tensor]:
-    return cast(Callable[..., Tensor], torch.ops.mkldnn._linear_pointwise)
+def _packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    return cast(Tensor, torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if relu else "none", [], ""))
 
 
 @lru_cache(maxsize=8)
@@ -72,14 +70,11 @@ def _can_pack(dtype: torch.dtype) -> bool:
     """Return whether this torch can multiply by a packed W, and the result is right; cached, as it never changes."""
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
-    x, weight, bias = (torch.linspace(-1, 1, size, device="cpu").view(shape).to(dtype) for size, shape in _TEST_SHAPES)
+    x, weight, bias = (torch.linspace(-1, 1, n, device="cpu").to(dtype) for n in (48, 128, 8))
+    x, weight = x.view(3, 16), weight.view(8, 16)
     try:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight, PACKED_FOR_ROWS)
-        product = _packed_linear()(x, packed, bias, "relu", [], "")
+        product = _packed_linear(x, packed, bias, relu=True)
     except (AttributeError, RuntimeError, TypeError, NotImplementedError):
         return False
     return torch.allclose(product.float(), torch.relu(linear(x, weight, bias)).float(), atol=0.05)
-
-
-_TEST_SHAPES = ((48, (3, 16)), (128, (8, 16)), (8, (8,)))
-"""sizes and shapes of x, W and b in the test"""

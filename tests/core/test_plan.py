@@ -5,9 +5,9 @@ import torch
 
 from regard import Additive, Hard, LocalPredictive, Score, Softmax, Sparsemax, attention, parse_pattern, plan
 from regard.core.kernels.dense import Dense
-from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.gpu import kernels
 from regard.core.kernels.gpu.kernels import Classes, FusedDot
+from regard.core.kernels.hard import DenseHard
 from regard.core.kernels.kernel import Kernel
 from regard.core.plan import Plan
 

@@ -12,9 +12,8 @@ from torch import Tensor
 from regard import Entmax15, Hard, Softmax, Sparsemax
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense
-from regard.core.kernels.dense_hard import DenseHard
 from regard.core.kernels.gpu.kernels import Classes, FusedAdditive, FusedDot, FusedHard
-from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.hard import DenseHard, HardChoice
 from regard.core.kernels.kernel import Kernel
 from regard.core.plan import HEADS
 from regard.core.reference import reference

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import attention
-from regard.runtime.matmul_precision import exact_products, float32_products
+from regard.runtime.precision import exact_products, float32_products
 
 NEWER = hasattr(torch.backends, "fp32_precision")
 

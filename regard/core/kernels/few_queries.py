@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.additive_reads import AdditiveReads
+from regard.core.kernels.kernel import Kernel
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import MASKED_ENERGY, Entmax, Normalizer, Softmax
 from regard.core.patterns import Causal, Full
@@ -48,7 +49,7 @@ class PreparedKeys(NamedTuple):
         return cls(key, padding, additive)
 
 
-class FewQueries:
+class FewQueries(Kernel):
     """The energies and weights of a few queries, by their definition."""
 
     name = "few queries"

@@ -1,7 +1,7 @@
-"""Hard attention without an energy matrix.
+"""Hard attention, with and without an energy matrix.
 
-The choice is a scan for the largest (perturbed) energy, the context is the chosen value. The gradient estimators also
-need a softmax, which the tiles compute:
+Without one, the choice is a scan for the largest (perturbed) energy, the context is the chosen value. The gradient
+estimators also need a softmax, which the tiles compute:
 
 - the surrogate's gradient: the gradient of the context also flows to the softmax's context. That soft context uses
   detached values, because the gradient of a value is that of the hard weights.
@@ -16,24 +16,27 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.scan import best_energy
-from regard.core.kernels.cpu.tile_kernels import prepare, solve, unregroupable, unsuited
-from regard.core.normalizers import Hard, Softmax
+from regard.core.kernels.cpu.tile_kernels import pairs_in_tiles, prepare, solve, unregroupable, unsuited
+from regard.core.kernels.kernel import Kernel
+from regard.core.normalizers import MASKED_ENERGY, Hard, Softmax
+from regard.core.reference import counters
 from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import at_least_float32
+from regard.runtime import noise
+from regard.runtime.autocast import without_autocast
+from regard.runtime.precision import float32_products
+
+_MAX_PAIRS = 1 << 22  # of `DenseHard`, over all rows of the batch; their energies take 16 MiB
 
 
-class HardChoice:
+class HardChoice(Kernel):
     """Hard attention by a scan over tiles."""
 
     name = "hard"
 
     def refuse(self, request: Request) -> str | None:
-        if not isinstance(request.normalizer, Hard):
-            return f"{type(request.normalizer).__name__} gives weight to many keys"
-        if request.dropout > 0:
-            return "dropout of a single weight is left to the reference"
-        return unsuited(request)
+        return not_hard(request) or unsuited(request)
 
     def run(self, request: Request) -> Result:
         hard = request.normalizer
@@ -48,6 +51,86 @@ class HardChoice:
         assert lse is not None
         context = gather_chosen(request, request.value, chosen)
         return hard_result(chosen, context, _chosen_energy(request, chosen), soft, lse)
+
+    def computed_pairs(self, request: Request) -> int:
+        return pairs_in_tiles(request, unregroupable(request) is None)
+
+
+class DenseHard(Kernel):
+    """Hard attention with an explicit energy matrix: for so few pairs that a GPU spends its time on kernel launches.
+
+        e = scale · q'ᵀk' + bias,      chosen = argmax(e + noise),      context = value[chosen]
+
+    The kernel along blocks (gpu/hard.py) takes more launches, and its first call compiles for seconds.
+    """
+
+    name = "dense hard"
+
+    def refuse(self, request: Request) -> str | None:
+        if (reason := not_hard(request) or unsuited(request)) is not None:
+            return reason
+        if request.bilinear is None:
+            return f"{request.score.title} is not a product of query and key"
+        pairs = request.leading.numel() * request.queries * request.keys
+        if pairs == 0:
+            return "there is nothing to compute"
+        return f"{pairs:,} energies are too many to form" if pairs > _MAX_PAIRS else None
+
+    def run(self, request: Request) -> Result:
+        hard = request.normalizer
+        assert isinstance(hard, Hard)
+        energies = _energies(request)  # [..., T, S]
+        noisy = energies
+        if hard.sample:
+            noisy = energies + noise.gumbel(request.noise_seed, *counters(request), dtype=energies.dtype)
+        empty = energies.detach().amax(-1) <= MASKED_ENERGY / 2
+        chosen = noisy.detach().argmax(-1).masked_fill(empty, -1)
+        context = gather_chosen(request, request.value, chosen)
+        if hard.surrogate is not None:
+            context = _Surrogate.apply(context, noisy, request.value.detach(), hard.surrogate)  # type: ignore[no-untyped-call]
+        energy = energies.gather(-1, chosen.clamp(min=0)[..., None]).squeeze(-1)
+        return hard_result(chosen, context, energy, None, energies.logsumexp(-1))
+
+
+def _energies(request: Request) -> Tensor:
+    """Return the energies, float32 [*leading, T, S], MASKED_ENERGY where a query may not attend.
+
+    Factors are never rounded, because the choice should not depend on rounding.
+    """
+    terms, mask = request.bilinear, request.mask()
+    assert terms is not None
+    with without_autocast(request.query.device), float32_products(exact=True):
+        energies = (at_least_float32(terms.query) * terms.scale) @ at_least_float32(terms.key).mT
+    if request.bias is not None:
+        energies = (energies + request.bias).clamp(min=MASKED_ENERGY)
+    if mask is not None:
+        energies = energies.masked_fill(~mask, MASKED_ENERGY)
+    return energies.expand(*request.leading, request.queries, request.keys)
+
+
+class _Surrogate(torch.autograd.Function):
+    """The identity of the context; its gradient also flows to the energies, as of softmax(e / temperature) · value."""
+
+    @staticmethod
+    def forward(ctx: Any, context: Tensor, energies: Tensor, value: Tensor, softmax: Softmax) -> Tensor:
+        ctx.softmax = softmax
+        ctx.save_for_backward(energies, value)
+        return context.clone()  # a returned view could not be modified in place by the caller
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        energies, value = ctx.saved_tensors
+        if not ctx.needs_input_grad[1]:
+            return gradient, None, None, None
+        by_weight = at_least_float32(gradient) @ at_least_float32(value).mT  # [..., T, S]
+        return gradient, ctx.softmax.backward(ctx.softmax.weigh(energies), by_weight), None, None
+
+
+def not_hard(request: Request) -> str | None:
+    """Return why no kernel for hard attention can compute the request; None if one can."""
+    if not isinstance(request.normalizer, Hard):
+        return f"{type(request.normalizer).__name__} gives weight to many keys"
+    return "dropout of a single weight is left to the reference" if request.dropout > 0 else None
 
 
 def hard_result(chosen: Tensor, context: Tensor, energy: Tensor, soft: Tensor | None, lse: Tensor) -> Result:
@@ -93,10 +176,8 @@ def gather_keys(states: Tensor, chosen: Tensor) -> Tensor:
 
 def _chosen_energy(request: Request, chosen: Tensor) -> Tensor:
     """Return the energy, with bias, of each query with its chosen key, [..., T]."""
-    terms = request.terms
-    assert terms is not None
-    key = gather_chosen(request, terms.key, chosen)
-    energy = terms.energies_with(key)
+    assert request.terms is not None
+    energy = request.terms.energies_with(gather_chosen(request, request.terms.key, chosen))
     if request.bias is None or not request.keys:
         return energy
     bias = request.bias.expand(*request.leading, request.queries, request.keys)

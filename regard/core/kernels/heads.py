@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.core.kernels.kernel import Kernel
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
@@ -16,7 +17,7 @@ from regard.core.scores import PrecomputedTerms
 from regard.runtime.device_cache import device_cache
 
 
-class Heads:
+class Heads(Kernel):
     """Split a request into groups of heads with the same pattern; `run` plans and computes each group."""
 
     name = "heads"
@@ -38,25 +39,25 @@ class Heads:
 
 def join(results: list[Result], heads: list[list[int]]) -> Result:
     """Join the results of groups of heads, in the order of the heads. Weights are not joined."""
-    joined = [head for group in heads for head in group]
-    order = _head_index(tuple(np.argsort(joined).tolist()), results[0].context.device)
-    tops = [result.top for result in results if result.top is not None]
-    context = _join([result.context for result in results], order, 2)
-    assert context is not None
-    return Result(
-        context,
-        lse=_join([result.lse for result in results], order, 1),
-        chosen=_join([result.chosen for result in results], order, 1),
-        log_probability=_join([result.log_probability for result in results], order, 1),
-        top=_join_tops(tops, order) if tops else None,
+    order = _head_index(
+        tuple(np.argsort([head for group in heads for head in group]).tolist()), results[0].context.device
     )
 
+    def joined(pieces: list[Tensor], dim: int) -> Tensor:
+        return torch.cat(pieces, dim).index_select(dim, order)
 
-def _join_tops(tops: list[Top], order: Tensor) -> Top:
-    weights = _join([top.weights for top in tops], order, 2)
-    positions = _join([top.positions for top in tops], order, 2)
-    assert weights is not None and positions is not None
-    return Top(weights, positions)
+    def joined_if_all(name: str) -> Tensor | None:
+        pieces = [getattr(result, name) for result in results]
+        return None if any(piece is None for piece in pieces) else joined(pieces, -2)
+
+    tops = [result.top for result in results if result.top is not None]
+    return Result(
+        joined([result.context for result in results], -3),
+        top=Top(joined([t.weights for t in tops], -3), joined([t.positions for t in tops], -3)) if tops else None,
+        lse=joined_if_all("lse"),
+        chosen=joined_if_all("chosen"),
+        log_probability=joined_if_all("log_probability"),
+    )
 
 
 def by_pattern(request: Request) -> list[tuple[list[int], Request]]:
@@ -70,41 +71,30 @@ def by_pattern(request: Request) -> list[tuple[list[int], Request]]:
 
 def _select_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
     index = _head_index(tuple(heads), request.query.device)
-    terms = request.terms
-    assert terms is not None
 
-    def select(x: Tensor, trailing: int) -> Tensor:
-        """Select the heads of a tensor with `trailing` dims after that of the heads; a broadcast dim stays as it is."""
-        if x.dim() <= trailing or x.shape[-1 - trailing] == 1:
-            return x
-        return x.index_select(x.dim() - 1 - trailing, index)
+    def select(x: Tensor, dim: int) -> Tensor:
+        """Select the heads, which are at `dim`, counted from the last; a broadcast dim stays as it is."""
+        return x if x.dim() < -dim or x.shape[dim] == 1 else x.index_select(dim, index)
 
-    def select_given(x: Tensor | None, trailing: int) -> Tensor | None:
-        return None if x is None else select(x, trailing)
+    def select_given(x: Tensor | None, dim: int) -> Tensor | None:
+        return None if x is None else select(x, dim)
 
-    selected = terms.select(lambda x: select(x, 2), lambda x: select(x, 1))
+    assert request.terms is not None
+    selected = request.terms.select(lambda x: select(x, -3), lambda x: select(x, -2))
     return replace(
         request,
         query=selected.query,
         key=selected.key,
-        value=select(request.value, 2),
+        value=select(request.value, -3),
         score=PrecomputedTerms(selected, request.score.title),
         pattern=pattern,
-        bias=select_given(request.bias, 2),
-        visible=select_given(request.visible, 1),
-        allowed=select_given(request.allowed, 2),
-        lengths=select_given(request.lengths, 0),
+        bias=select_given(request.bias, -3),
+        visible=select_given(request.visible, -2),
+        allowed=select_given(request.allowed, -3),
+        lengths=select_given(request.lengths, -1),
         leading=torch.Size((*request.leading[:-1], len(heads))),
-        row_numbers=request.rows.index_select(len(request.leading) - 1, index),
+        row_numbers=request.rows.index_select(-1, index),
     )
-
-
-def _join(pieces: list[Tensor | None], order: Tensor, trailing: int) -> Tensor | None:
-    """Concatenate the results of all groups, in the order of the heads; None if one is missing."""
-    if any(piece is None for piece in pieces):
-        return None
-    joined = torch.cat([piece for piece in pieces if piece is not None], dim=-1 - trailing)
-    return joined.index_select(joined.dim() - 1 - trailing, order)
 
 
 @device_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.runtime.matmul_precision import exact_products
+from regard.runtime.precision import exact_products
 
 TILE_ROWS, TILE_COLUMNS, TILE_INNER = 64, 32, 64
 """the tile of a program: rows and columns of the result, and terms of the sum per iteration"""

@@ -6,13 +6,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from torch import Tensor
 
 from regard import Entmax15, Hard, Softmax, Sparsemax
-from regard.core.kernels import small_dense
+from regard.core.kernels import dense
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
-from regard.core.kernels.dense import Dense
-from regard.core.kernels.dense_hard import DenseHard
-from regard.core.kernels.hard import HardChoice
+from regard.core.kernels.dense import Dense, SmallDense
+from regard.core.kernels.hard import DenseHard, HardChoice
 from regard.core.kernels.kernel import Kernel
-from regard.core.kernels.small_dense import SmallDense
 from regard.core.observe import answer
 from regard.core.plan import HEADS, Plan
 from regard.core.reference import log_sum_exp, reference
@@ -99,7 +97,7 @@ def check_top(kernel: Kernel, case: Case, weights: Tensor) -> None:
 @pytest.mark.parametrize("kernel", [Dense(), SmallDense()], ids=["by torch", "with weights"])
 def test_dense(kernel: Kernel, case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_dense, "MAX_PAIRS", 1 << 20)
+        patch.setattr(dense, "MAX_PAIRS", 1 << 20)
         check(kernel, case)
 
 

@@ -5,17 +5,37 @@ q [B, R, D], k [B, C, D] → energies [B, R, C], all in float32 or better.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.scratch import Scratch
 from regard.core.scores import at_least_float32
 
 _MAX_ELEMENTS = 1 << 20  # elements of [B, R, C, H] at a time: 4 MiB in float32, which fits into the caches; measured
 _MIN_QUERIES = 3  # the fewest queries for which it pays to compute the exponentials of the keys; measured
 _MAX_EXPONENT = 43.0  # e^(2·43) and e^(−2·43) are normal float32 numbers
+
+
+class Scratch:
+    """Named buffers, reused for every tile of one pass: fresh memory pages cost as much as the arithmetic on them."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[tuple[str, torch.dtype, torch.device], Tensor] = {}
+
+    def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """Return an uninitialized tensor; the next call with the same name overwrites it."""
+        size, key = math.prod(shape), (name, like.dtype, like.device)
+        buffer = self._buffers.get(key)
+        if buffer is None or buffer.numel() < size:
+            buffer = self._buffers[key] = torch.empty(size, dtype=like.dtype, device=like.device)
+        return buffer[:size].view(shape)
+
+    def bmm(self, name: str, left: Tensor, right: Tensor) -> Tensor:
+        """Return left @ right, [B, R, D] × [B, D, C] → [B, R, C], in the named buffer."""
+        shape = (left.shape[0], left.shape[1], right.shape[2])
+        return torch.bmm(left, right, out=self.take(name, shape, left))
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,7 @@ def _pairs(q: Tensor, k: Tensor, factored: bool, scratch: Scratch) -> Tensor:
 
 
 def _blocks(shape: torch.Size, columns: int) -> list[tuple[slice, slice]]:
-    """Return slices of (batch, rows) that have at most _PAIRS elements each, or one row."""
+    """Return slices of (batch, rows) that have at most _MAX_ELEMENTS elements each, or one row."""
     batch, rows, hidden = shape
     per_row = max(1, columns * hidden)
     block_rows = max(1, min(rows, _MAX_ELEMENTS // per_row))

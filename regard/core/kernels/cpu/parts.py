@@ -12,17 +12,22 @@ pattern and sizes.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Hashable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
+from operator import and_, or_
+
+import torch
+from torch import Tensor
 
 from regard.core import spans as runs
-from regard.core.kernels.cpu.masks import Masks
-from regard.core.patterns import Both, Either, Pattern, Window, both, either
+from regard.core.patterns import Both, Either, Pattern, Window
 from regard.core.spans import Span, Spans
 
 TILE_ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
 _MAX_TERMS = 16
+_MAX_MASK_BYTES = 4 << 20  # cached for each part; windows need a few kilobytes, because their tiles look alike
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,10 @@ class Tile:
     def height(self) -> int:
         return self.rows[1] - self.rows[0]
 
+    def row_index(self, device: torch.device) -> Tensor:
+        """Return the indices of the queries, int64 [R]."""
+        return torch.arange(*self.rows, device=device)
+
     @property
     def width(self) -> int:
         return runs.length(self.spans)
@@ -55,6 +64,9 @@ class HeavyTile(Tile):
     def height(self) -> int:
         return len(self.rows)
 
+    def row_index(self, device: torch.device) -> Tensor:
+        return torch.tensor(self.rows, device=device)
+
 
 @dataclass(frozen=True)
 class Term:
@@ -63,6 +75,29 @@ class Term:
     pattern: Pattern
     without: Pattern | None = None
     step: int = 1
+
+
+class Masks:
+    """A cache of masks. Equal masks are stored once; beyond a few megabytes masks are computed anew each time."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, Tensor] = {}
+        self._by_content: dict[Hashable, Tensor] = {}
+        self._bytes = 0
+
+    def get(self, key: Hashable, compute: Callable[[], Tensor]) -> Tensor:
+        """Return the cached mask of a key, or compute it."""
+        cached = self._by_key.get(key)
+        if cached is not None:
+            return cached
+        mask = compute()
+        if self._bytes + mask.numel() <= _MAX_MASK_BYTES:
+            content = (tuple(mask.shape), mask.device, bytes(mask.flatten().cpu().view(torch.uint8).numpy()))
+            if content not in self._by_content:
+                self._by_content[content] = mask
+                self._bytes += mask.numel()
+            mask = self._by_key[key] = self._by_content[content]
+        return mask
 
 
 @dataclass(frozen=True)
@@ -75,30 +110,34 @@ class Part(Term):
     """their queries are in `tiles` too: the results of heavy tiles replace those"""
     masks: Masks = field(default_factory=Masks, compare=False, repr=False)
 
+    @property
+    def all_tiles(self) -> tuple[Tile, ...]:
+        return (*self.tiles, *self.heavy_tiles)
+
 
 @lru_cache(maxsize=64)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
-    """Return the parts of a pattern; without `regroup`, the whole pattern is one part."""
+    """Return the parts of a pattern; without `regroup`, the whole pattern is one part. Cached for the next call."""
     terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
     return tuple(_part(term, queries, keys, position) for term in terms)
 
 
 @lru_cache(maxsize=256)
 def terms_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Term, ...]:
-    """Return the terms of a pattern: all that has no stride, then each strided term without the pairs before it."""
+    """Return the terms of a pattern: all that has no stride, then each strided term without the pairs before it.
+
+    Cached, because several kernels look at them to decide whether to refuse.
+    """
     reach = max(position + queries, keys)
     # A stride beyond the sequence leaves only i = j.
-    terms = [term if term.step < reach else both(term.unstrided, Window(0)) for term in _terms(pattern)]
+    terms = [term if term.step < reach else term.unstrided & Window(0) for term in _terms(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
-    result: list[Term] = []
-    covered: Pattern | None = None
-    if plain:
-        covered = _united(plain)
-        result.append(Term(covered))
+    covered = reduce(or_, plain) if plain else None
+    result = [] if covered is None else [Term(covered)]
     for term in strided:
         result.append(Term(term.unstrided, covered, term.step))
-        covered = term if covered is None else either(covered, term)
+        covered = term if covered is None else covered | term
     return tuple(result)
 
 
@@ -111,22 +150,8 @@ def _terms(pattern: Pattern) -> list[Pattern]:
         strides = any(term.step > 1 for terms in factors for term in terms)
         combinations = list(product(*factors))
         if strides and len(combinations) <= _MAX_TERMS:
-            return [_intersected(terms) for terms in combinations]
+            return [reduce(and_, terms) for terms in combinations]
     return [pattern]
-
-
-def _intersected(terms: tuple[Pattern, ...]) -> Pattern:
-    result = terms[0]
-    for term in terms[1:]:
-        result = both(result, term)
-    return result
-
-
-def _united(terms: list[Pattern]) -> Pattern:
-    result = terms[0]
-    for term in terms[1:]:
-        result = either(result, term)
-    return result
 
 
 def _part(term: Term, queries: int, keys: int, position: int) -> Part:

@@ -18,9 +18,13 @@ def best_weights(
     settings: TileSettings, query: Tensor, key: Tensor, vector: Tensor | None, lse: Tensor | None, k: int
 ) -> tuple[Tensor, Tensor]:
     """Return (weights, positions) [G, T, k], descending, ties to the lower position; unused slots are 0 and −1."""
-    values, positions = _top_k(settings, query, key, vector, lse, k)
-    unused = ~(values > 0)
-    return values.masked_fill(unused, 0), positions.masked_fill(unused, -1)
+    return without_unused(*_top_k(settings, query, key, vector, lse, k))
+
+
+def without_unused(weights: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Return weights and positions with 0 and −1 in unused slots, which have no positive weight."""
+    unused = ~(weights > 0)
+    return weights.masked_fill(unused, 0), positions.masked_fill(unused, -1)
 
 
 @torch.no_grad()
@@ -58,7 +62,7 @@ def _top_k_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> 
         lse_by_class = tiled.by_query(lse.masked_fill(lse == -torch.inf, torch.inf)[..., None])
     best_values = blank(tiled.query, k, -torch.inf, at_least_float32(tiled.query[:0]).dtype)
     best_positions = blank(tiled.query, k, -1, torch.int64)
-    for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+    for tile in tiled.part.all_tiles:
         for chunk in tiled.chunks(tile):
             q, keys = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
             values = tiled.energies(tile, chunk, q, keys)  # [B, R, C]

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.energies import AdditiveTile, BilinearTile
+from regard.core.kernels.cpu.energies import AdditiveTile, BilinearTile, Scratch
 from regard.core.kernels.cpu.parts import HeavyTile, Part, Tile
-from regard.core.kernels.cpu.scratch import Scratch
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.residues import regroup
 from regard.core.normalizers import Entmax
@@ -108,7 +107,7 @@ class TileAccess:
         """
         selected = grouped[chunk]
         if isinstance(tile, HeavyTile):
-            selected = selected.index_select(2, self._index(tile.rows))
+            selected = selected.index_select(2, tile.row_index(self.query.device))
         else:
             selected = selected[:, :, tile.rows[0] : tile.rows[1]]
         return at_least_float32(selected.flatten(0, 1))
@@ -129,7 +128,7 @@ class TileAccess:
         target = grouped[chunk]
         amount = amount.view(*target.shape[:2], *amount.shape[1:])
         if isinstance(tile, HeavyTile):
-            target.index_copy_(2, self._index(tile.rows), amount)
+            target.index_copy_(2, tile.row_index(self.query.device), amount)
         else:
             target[:, :, tile.rows[0] : tile.rows[1]] = amount
 
@@ -155,17 +154,12 @@ class TileAccess:
         ends = lengths.cumsum(0)  # where each span ends in the concatenation of all spans
         return torch.arange(int(ends[-1]), device=device) + (stops - ends).repeat_interleave(lengths)
 
-    def _index(self, rows: tuple[int, ...]) -> Tensor:
-        return torch.tensor(rows, device=self.query.device)
-
     def positions(self, tile: Tile, chunk: Chunk, spans: Spans) -> tuple[Tensor, Tensor]:
         """Return the positions in the whole sequence, (i [classes, 1, R, 1], j [classes, 1, 1, C])."""
-        step = self.part.step
-        device = self.query.device
+        step, device = self.part.step, self.query.device
         residue = torch.arange(chunk[0].start, chunk[0].stop, device=device)[:, None, None, None]
-        rows = self._index(tile.rows) if isinstance(tile, HeavyTile) else torch.arange(*tile.rows, device=device)
-        first = self.settings.position // step
-        return (rows[:, None] + first) * step + residue, self.columns(spans) * step + residue
+        rows = tile.row_index(device)[:, None] + self.settings.position // step
+        return rows * step + residue, self.columns(spans) * step + residue
 
     def score(self, chunk: Chunk) -> BilinearTile | AdditiveTile:
         if self.vector is None:
@@ -214,8 +208,8 @@ class TileAccess:
         """Select the tile of a bias or mask of pairs, [G, T or 1, S or 1] → [g, R or 1, C or 1]. Not for strides."""
         pairs = rows.tensor  # sliced before the batch is gathered: only the tile is copied
         if pairs.shape[1] > 1:
-            heavy = isinstance(tile, HeavyTile)
-            pairs = pairs[:, self._index(tile.rows)] if heavy else pairs[:, tile.rows[0] : tile.rows[1]]
+            rows_of_tile = tile.row_index(pairs.device) if isinstance(tile, HeavyTile) else slice(*tile.rows)
+            pairs = pairs[:, rows_of_tile]
         if pairs.shape[2] > 1:
             spans = tile.spans
             pairs = pairs[:, :, spans[0][0] : spans[0][1]] if len(spans) == 1 else pairs[:, :, self.columns(spans)]

@@ -48,10 +48,8 @@ class _Attend(torch.autograd.Function):
     def backward(ctx, grad_context, grad_lse):  # type: ignore[no-untyped-def]
         query, key, value, vector, bias, context, lse = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return (
-                *gradients(partial(defined, ctx.settings), (query, key, value, vector, bias), (grad_context, grad_lse)),
-                None,
-            )
+            define, inputs = partial(defined, ctx.settings), (query, key, value, vector, bias)
+            return *gradients(define, inputs, (grad_context, grad_lse)), None
         backward = Backward(ctx.settings, query, key, value, vector, ctx.needs_input_grad)
         return backward(context, lse, grad_context, grad_lse)
 
@@ -59,10 +57,8 @@ class _Attend(torch.autograd.Function):
 def refuse_second_order() -> None:
     """Raise in a backward pass that is itself differentiated: autograd would silently treat its derivative as 0."""
     if torch.is_grad_enabled():
-        raise RuntimeError(
-            "attention: this kernel gives no gradient of a gradient (create_graph=True); "
-            "regard.core.reference.reference(plan(...).request) does"
-        )
+        hint = "regard.core.reference.reference(plan(...).request) does"
+        raise RuntimeError(f"attention: this kernel gives no gradient of a gradient (create_graph=True); {hint}")
 
 
 def _forward(
@@ -85,7 +81,7 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
     dtype = at_least_float32(value[:0]).dtype
     context = blank(tiled.query, value.shape[-1], 0.0, dtype)
     lse = blank(tiled.query, 1, -torch.inf, dtype)
-    for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+    for tile in tiled.part.all_tiles:
         for chunk in tiled.chunks(tile):
             q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
             energies = tiled.energies(tile, chunk, q, k)
@@ -98,10 +94,7 @@ def _forward_part(tiled: TileAccess, value: Tensor) -> tuple[Tensor, Tensor]:
                 weights = tiled.settings.normalizer.weigh(energies)
                 tile_context = torch.bmm(weights if dropout_mask is None else weights * dropout_mask, v)
             tiled.put_rows(context, tile, chunk, tile_context)
-    return (
-        ungroup(context, tiled.queries, tiled.offset),
-        ungroup(lse, tiled.queries, tiled.offset),
-    )
+    return ungroup(context, tiled.queries, tiled.offset), ungroup(lse, tiled.queries, tiled.offset)
 
 
 def _softmax_context(energies: Tensor, value: Tensor, dropout_mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.parts import HeavyTile, Tile
+from regard.core.kernels.cpu.parts import Tile
 from regard.core.kernels.cpu.tile_access import Chunk, TileAccess, TileSettings
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.residues import blank, ungroup
@@ -71,14 +71,11 @@ class Backward:
         grads = tuple(blank(x, x.shape[-1], 0.0, dtype) for x in (tiled.query, tiled.key, value))
         rows = [tiled.by_query(g), tiled.by_query(offset)]
         lse = None if lse is None else tiled.by_query(lse)
-        for tile in (*tiled.part.tiles, *tiled.part.heavy_tiles):
+        for tile in tiled.part.all_tiles:
             for chunk in tiled.chunks(tile):
                 self._tile(tiled, tile, chunk, value, rows, lse, grads)
-        return (
-            ungroup(grads[0], tiled.queries, tiled.offset),
-            ungroup(grads[1], self.settings.keys, 0),
-            ungroup(grads[2], self.settings.keys, 0),
-        )
+        key_grad, value_grad = (ungroup(grad, self.settings.keys, 0) for grad in grads[1:])
+        return ungroup(grads[0], tiled.queries, tiled.offset), key_grad, value_grad
 
     def _tile(  # type: ignore[no-untyped-def]
         self, tiled: TileAccess, tile: Tile, chunk: Chunk, value: Tensor, rows: list[Tensor], lse: Tensor | None, grads
@@ -125,10 +122,8 @@ class Backward:
         device = total.device
         numbers = torch.arange(chunk[1].start, chunk[1].stop, device=device)
         batch = numbers if self.grad_bias.index is None else self.grad_bias.index[chunk[1]]
-        rows = torch.zeros(1, dtype=torch.int64, device=device)
-        if total.shape[1] > 1:
-            heavy = isinstance(tile, HeavyTile)
-            rows = torch.tensor(tile.rows, device=device) if heavy else torch.arange(*tile.rows, device=device)
-        columns = tiled.columns(tile.spans) if total.shape[2] > 1 else torch.zeros(1, dtype=torch.int64, device=device)
+        first = torch.zeros(1, dtype=torch.int64, device=device)
+        rows = tile.row_index(device) if total.shape[1] > 1 else first
+        columns = tiled.columns(tile.spans) if total.shape[2] > 1 else first
         where = (batch[:, None, None], rows[:, None], columns)
         total.index_put_(where, grad_energies.to(total.dtype), accumulate=True)

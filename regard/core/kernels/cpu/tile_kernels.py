@@ -8,6 +8,7 @@ from regard.core.kernels.cpu.parts import Part, Term, parts_of, terms_of
 from regard.core.kernels.cpu.tile_access import TileSettings
 from regard.core.kernels.cpu.tile_attention import attend
 from regard.core.kernels.flat import FlatRows, fold
+from regard.core.kernels.kernel import Kernel
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Entmax, Hard, Softmax
 from regard.core.patterns import Pattern, PerHead
@@ -15,7 +16,7 @@ from regard.core.request import Request
 from regard.core.result import Result
 
 
-class Tiles:
+class Tiles(Kernel):
     """Blocks of queries against the spans of keys that they may attend to."""
 
     name = "tiles"
@@ -31,24 +32,24 @@ class Tiles:
         context, lse = solve(request, request.normalizer, regroup=self.regroups)
         return Result(context, lse=lse)
 
+    def computed_pairs(self, request: Request) -> int:
+        return pairs_in_tiles(request, self.regroups)
+
 
 class Regrouped(Tiles):
     """Strides and dilations: positions are regrouped into residue classes, with tiles inside each class."""
 
     name = "regrouped"
     regroups = True
-    several = False
+    takes_unions = False
 
     def refuse(self, request: Request) -> str | None:
-        reason = super().refuse(request) or unregroupable(request)
-        if reason is not None:
+        if (reason := super().refuse(request) or unregroupable(request)) is not None:
             return reason
-        several = len(_terms(request)) > 1
-        if several and not self.several:
-            return "the pattern is a union"
-        if self.several and not several:
-            return "the pattern is not a union of strided and other parts"
-        if several and not isinstance(request.normalizer, Softmax):
+        is_union = len(_terms(request)) > 1
+        if is_union != self.takes_unions:
+            return "the pattern is a union" if is_union else "the pattern is not a union of strided and other parts"
+        if is_union and not isinstance(request.normalizer, Softmax):
             return f"{type(request.normalizer).__name__} needs one threshold a row, parts would have one each"
         return None
 
@@ -57,7 +58,7 @@ class Union(Regrouped):
     """Unions of strided and other parts: each part is computed by itself, and they are merged by log-sum-exp."""
 
     name = "union"
-    several = True
+    takes_unions = True
 
 
 def unsuited(request: Request) -> str | None:
@@ -73,7 +74,6 @@ def unsuited(request: Request) -> str | None:
 
 def unregroupable(request: Request) -> str | None:
     """Return why positions cannot be regrouped into classes for this request; None if they can."""
-    assert isinstance(request.pattern, Pattern)
     if all(term.step == 1 for term in _terms(request)):
         return "the pattern has no stride"
     if request.bias is not None or request.allowed is not None:
@@ -83,19 +83,22 @@ def unregroupable(request: Request) -> str | None:
 
 def regroups(request: Request) -> bool:
     """Is the request's pattern computed in residue classes?"""
-    if unregroupable(request) is not None:
-        return False
-    return len(_terms(request)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
+    mergeable = len(_terms(request)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
+    return mergeable and unregroupable(request) is None
+
+
+def pairs_in_tiles(request: Request, regroup: bool) -> int:
+    """Return how many pairs the tiles hold."""
+    return sum(part.step * tile.height * tile.width for part in _parts(request, regroup) for tile in part.all_tiles)
 
 
 def solve(
     request: Request, normalizer: Entmax, value: Tensor | None = None, *, gumbel: bool = False, regroup: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Return (context [..., T, Dv], lse [..., T] or None), differentiable; `gumbel` adds noise to the energies."""
-    settings, tensors = prepare(request, normalizer, gumbel=gumbel, regroup=regroup)
-    folded = fold(request.value if value is None else value, request.leading)
-    query, key, vector, bias = tensors
-    context, lse = attend(settings, query, key, folded, vector, bias)
+    settings, (query, key, vector, bias) = prepare(request, normalizer, gumbel=gumbel, regroup=regroup)
+    value = fold(request.value if value is None else value, request.leading)
+    context, lse = attend(settings, query, key, value, vector, bias)
     return context, lse.view(*request.leading, request.queries) if isinstance(normalizer, Softmax) else None
 
 
@@ -103,16 +106,12 @@ def prepare(
     request: Request, normalizer: Entmax, *, gumbel: bool = False, regroup: bool
 ) -> tuple[TileSettings, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
     """Return the request with its leading dims folded: (settings, (q', k', v or None, bias or None))."""
-    terms = request.terms
+    terms, leading = request.terms, request.leading
     assert terms is not None and isinstance(request.pattern, Pattern)
-    leading = request.leading
     temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
-    bias = None
     scale, vector = terms.at_temperature(temperature)
-    if vector is not None:
-        vector = fold(vector[..., None, :], leading)[:, 0]
-    if request.bias is not None:
-        bias = FlatRows.fold(request.bias / temperature, leading, 2)
+    vector = None if vector is None else fold(vector[..., None, :], leading)[:, 0]
+    bias = None if request.bias is None else FlatRows.fold(request.bias / temperature, leading, 2)
     settings = TileSettings(
         pattern=request.pattern,
         parts=_parts(request, regroup),
@@ -131,12 +130,8 @@ def prepare(
         gumbel=1 / temperature if gumbel else 0.0,
         noise_seed=request.noise_seed,
     )
-    return settings, (
-        fold(terms.query, leading),
-        fold(terms.key, leading),
-        vector,
-        None if bias is None else bias.tensor,
-    )
+    bias_tensor = None if bias is None else bias.tensor
+    return settings, (fold(terms.query, leading), fold(terms.key, leading), vector, bias_tensor)
 
 
 def _heads_inside(query: Tensor) -> bool:

@@ -11,23 +11,25 @@ import torch
 from regard.core.kernels.cpu.tile_kernels import regroups, unsuited
 from regard.core.kernels.flat import FlatRows, fold
 from regard.core.kernels.gpu.arrangement import arrangements_of, merged
+from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, group_blocks
 from regard.core.kernels.gpu.device import shared_memory, start_triton
 from regard.core.kernels.gpu.tile_size import stages
 from regard.core.kernels.hard import hard_result
+from regard.core.kernels.kernel import Kernel
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.kernels.sdpa import sdpa
 from regard.core.normalizers import Hard, Softmax
 from regard.core.patterns import Full, Pattern
 from regard.core.request import Request
 from regard.core.result import Result
-from regard.runtime.matmul_precision import exact_products
+from regard.runtime.precision import exact_products
 
 SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 MAX_ROWS = 65535
 """the most programs that CUDA allows in the second and third dimension of a grid"""
 
 
-class FusedAdditive:
+class FusedAdditive(Kernel):
     """Additive attention along blocks (gpu/additive.py)."""
 
     name = "fused additive"
@@ -62,8 +64,11 @@ class FusedAdditive:
         context, lse = outputs[0] if len(outputs) == 1 else merged(outputs)
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
+    def computed_pairs(self, request: Request) -> int:
+        return _pairs_in_blocks(request, regroups(request))
 
-class FusedDot:
+
+class FusedDot(Kernel):
     """Dot-product attention along blocks (gpu/dot.py)."""
 
     name = "fused"
@@ -86,8 +91,11 @@ class FusedDot:
         context, lse = attend(settings, query, key, value)
         return Result(context.view(*leading, *context.shape[1:]), lse=lse.view(*leading, request.queries))
 
+    def computed_pairs(self, request: Request) -> int:
+        return _pairs_in_blocks(request)
 
-class FusedHard:
+
+class FusedHard(Kernel):
     """Hard attention along blocks (gpu/hard.py); the softmax of the gradient estimators is computed by gpu/dot.py."""
 
     name = "fused hard"
@@ -137,8 +145,11 @@ class FusedHard:
         context = context.view(*shape, value.shape[-1])
         return hard_result(chosen.view(shape), context, energy.view(shape), surrogate, lse.view(shape))
 
+    def computed_pairs(self, request: Request) -> int:
+        return _pairs_in_blocks(request)
 
-class Classes:
+
+class Classes(Kernel):
     """Strides: full attention inside each residue class of positions, by torch's own attention."""
 
     name = "classes"
@@ -167,6 +178,10 @@ class Classes:
         scale = terms.scale / request.normalizer.temperature
         context = ungroup(sdpa(query, key, value, scale=scale), request.queries, 0)
         return Result(context.view(*leading, *context.shape[1:]))
+
+    def computed_pairs(self, request: Request) -> int:
+        assert isinstance(request.pattern, Pattern)
+        return request.queries * request.keys // request.pattern.step
 
 
 def _not_softmax(request: Request) -> str | None:
@@ -208,6 +223,17 @@ def _unsuited(request: Request) -> str | None:
 def rounds_float32(request: Request) -> bool:
     """Is the request in float32, and may its products be rounded?"""
     return request.value.dtype is torch.float32 and not exact_products()
+
+
+def _pairs_in_blocks(request: Request, regroup: bool = True) -> int:
+    """Return how many pairs the blocks of the fused kernels hold; they are counted on the CPU."""
+    assert isinstance(request.pattern, Pattern)
+    cpu, count = torch.device("cpu"), 0
+    for arranged in arrangements_of(request.pattern, request.queries, request.keys, request.position, regroup):
+        sizes = len(arranged.query_positions(cpu)), len(arranged.key_positions(cpu))
+        groups = group_blocks(arranged.pattern, *sizes, arranged.position, HEIGHT, WIDTH, cpu)
+        count += sum(blocks.count for _, blocks in groups)
+    return count * HEIGHT * WIDTH
 
 
 def _visible(request: Request) -> FlatRows | None:
