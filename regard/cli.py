@@ -22,8 +22,7 @@ from regard.commands.translate import translate
 from regard.runtime.interrupts import EXIT_CODE, interrupt_flag
 from regard.runtime.version import __version__
 
-BROKEN_PIPE = 141
-"""the exit code of a program that SIGPIPE ends: 128 and the number of the signal"""
+BROKEN_PIPE = 141  # the exit code of a program that SIGPIPE ends: 128 and the number of the signal
 
 app = typer.Typer(
     name="regard",

@@ -11,10 +11,8 @@ from typing import BinaryIO
 
 from regard.text.pairs import has_lone_surrogate, read_lines
 
-MAX_CHUNK_LINES = 256
-"""lines that are processed together"""
-READ_BYTES = 1 << 16
-"""bytes read at once"""
+MAX_CHUNK_LINES = 256  # lines that are processed together
+READ_BYTES = 1 << 16  # bytes read at once
 
 
 def chunks(text: list[str] | None, path: Path | None) -> Iterator[list[str]]:
@@ -64,8 +62,7 @@ class ArrivingLines:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._buffer = bytearray()
-        self._searched = 0
-        """bytes of the buffer that were searched for a line end"""
+        self._searched = 0  # bytes of the buffer that were searched for a line end
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:

@@ -16,8 +16,7 @@ from regard.commands.screen import complain
 if TYPE_CHECKING:
     from regard.look.trace import Trace
 
-HISTORY_PAGE = Path("history.html")
-"""where `--history` writes without -o"""
+HISTORY_PAGE = Path("history.html")  # where `--history` writes without -o
 TracesOrModel = Annotated[
     Path, Argument(metavar="path", help="A file of traces (.json), or with --history the folder of a model.")
 ]

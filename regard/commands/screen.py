@@ -15,8 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from regard.commands.errors import one_line
 from regard.runtime.warnings import RegardWarning
 
-LINE_SECONDS = 20.0
-"""the interval between lines of progress without a terminal"""
+LINE_SECONDS = 20.0  # the interval between lines of progress without a terminal
 
 
 class Terminal:
@@ -28,8 +27,7 @@ class Terminal:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._last_line = time.monotonic()
-        self._position: tuple[int, int | None] = (0, None)
-        """(updates done, total updates)"""
+        self._position: tuple[int, int | None] = (0, None)  # (updates done, total updates)
 
     def say(self, text: str) -> None:
         """Print a line."""

@@ -15,8 +15,7 @@ from typing import Any, Literal
 from regard.config.recipe import KINDS, RECIPES, Recipe
 from regard.models.building import check
 
-SECTIONS = tuple(item.name for item in dataclasses.fields(Recipe) if item.name != "name")
-"""the tables of a recipe"""
+SECTIONS = tuple(item.name for item in dataclasses.fields(Recipe) if item.name != "name")  # the tables of a recipe
 
 
 class UnknownKeyError(ValueError):

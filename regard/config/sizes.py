@@ -6,8 +6,7 @@ from bisect import bisect_right
 
 LEARNING_RATE, FULL_BATCH = 0.003, 360
 """the learning rate, and the sentences per batch up to which it may depend on the batch size"""
-SMALL_CORPUS, LARGE_CORPUS = 5_000, 20_000
-"""training pairs"""
+SMALL_CORPUS, LARGE_CORPUS = 5_000, 20_000  # training pairs
 
 
 def best_model_kind(pairs: int, on_gpu: bool) -> str:

@@ -23,10 +23,8 @@ from regard.core.scores import Score
 class CoResult(NamedTuple):
     """The results of both directions."""
 
-    a: Result
-    """a attends to b: context [..., T, Db], weights [..., T, S]"""
-    b: Result
-    """b attends to a: context [..., S, Da], weights [..., S, T]"""
+    a: Result  # a attends to b: context [..., T, Db], weights [..., T, S]
+    b: Result  # b attends to a: context [..., S, Da], weights [..., S, T]
 
 
 def coattend(

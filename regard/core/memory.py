@@ -23,8 +23,7 @@ from regard.core.scores import Score, at_least_float32
 from regard.runtime.autocast import autocast_dtype
 from regard.runtime.transforms import active_transform
 
-Mode = tuple[bool, bool, torch.dtype | None]
-"""(gradients are recorded, inference mode, the dtype of autocast or None)"""
+Mode = tuple[bool, bool, torch.dtype | None]  # (gradients are recorded, inference mode, the dtype of autocast or None)
 
 
 class AttentionModule(Protocol):

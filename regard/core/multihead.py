@@ -154,8 +154,7 @@ class MultiHeadMemory:
     """A KV cache of every head, to be read step by step. It is immutable: each method returns a new one."""
 
     owner: MultiHead
-    memory: Memory
-    """[..., kv_heads, S, dim / heads]; with all heads where the score has parameters per head"""
+    memory: Memory  # [..., kv_heads, S, dim / heads]; with all heads where the score has parameters per head
 
     def prepare(self) -> MultiHeadMemory:
         """Return the same cache for many reads without gradients: in the dtype in which it is read."""

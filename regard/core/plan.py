@@ -54,8 +54,7 @@ class Plan:
 
     request: Request
     kernel: Kernel
-    refusals: tuple[tuple[str, str], ...]
-    """(kernel, reason) for every kernel that was tried before"""
+    refusals: tuple[tuple[str, str], ...]  # (kernel, reason) for every kernel that was tried before
 
     def run(self) -> Result:
         return self.kernel.run(self.request)

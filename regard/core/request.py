@@ -19,8 +19,7 @@ from regard.core.scores import AdditiveTerms, Bilinear, Score, Terms, at_least_f
 from regard.runtime.autocast import autocast_dtype
 from regard.runtime.transforms import active_transform
 
-Lengths = Tensor | Sequence[int]
-"""how many keys are real (not padding); its shape is a prefix of the leading dims"""
+Lengths = Tensor | Sequence[int]  # how many keys are real (not padding); its shape is a prefix of the leading dims
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,16 +149,11 @@ class ReadOptions(TypedDict, total=False):
 class CachedStates(NamedTuple):
     """The keys and values of a Memory, in the dtype of autocast, 0 at padding."""
 
-    key: Tensor
-    """k' [..., S, D] if the score has terms, else the keys"""
-    value: Tensor
-    """[..., S, Dv], with the leading dims of the keys"""
-    lengths: Tensor | None
-    """int64, broadcasts to the leading dims"""
-    visible: Tensor | None
-    """bool [..., S]: False is padding"""
-    prepared: object | None = None
-    """what is prepared for a kernel in the current mode"""
+    key: Tensor  # k' [..., S, D] if the score has terms, else the keys
+    value: Tensor  # [..., S, Dv], with the leading dims of the keys
+    lengths: Tensor | None  # int64, broadcasts to the leading dims
+    visible: Tensor | None  # bool [..., S]: False is padding
+    prepared: object | None = None  # what is prepared for a kernel in the current mode
 
 
 def read(query: Tensor, key: Tensor, value: Tensor, options: CallOptions, lengths: Lengths | None = None) -> Request:

@@ -17,10 +17,8 @@ from torch.utils._pytree import MappingKey, register_pytree_node
 class Top:
     """The largest weights of each query: descending, ties to the lower position; unused slots are 0 and −1."""
 
-    weights: Tensor
-    """[..., T, k], without gradient"""
-    positions: Tensor
-    """int64 [..., T, k]"""
+    weights: Tensor  # [..., T, k], without gradient
+    positions: Tensor  # int64 [..., T, k]
 
 
 @dataclass(frozen=True)

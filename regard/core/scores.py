@@ -24,10 +24,8 @@ Select = Callable[[Tensor], Tensor]
 class Bilinear(NamedTuple):
     """Terms of a bilinear score: energy = scale · q'ᵀk'"""
 
-    query: Tensor
-    """q' [..., T, D]"""
-    key: Tensor
-    """k' [..., S, D]"""
+    query: Tensor  # q' [..., T, D]
+    key: Tensor  # k' [..., S, D]
     scale: float
 
     def energies(self) -> Tensor:
@@ -56,12 +54,9 @@ class Bilinear(NamedTuple):
 class AdditiveTerms(NamedTuple):
     """Terms of an additive score: energy = vᵀ tanh(q' + k')"""
 
-    query: Tensor
-    """q' [..., T, H]"""
-    key: Tensor
-    """k' [..., S, H]"""
-    vector: Tensor
-    """v [..., H], leading dims as those of q' and k' or fewer"""
+    query: Tensor  # q' [..., T, H]
+    key: Tensor  # k' [..., S, H]
+    vector: Tensor  # v [..., H], leading dims as those of q' and k' or fewer
 
     def energies(self) -> Tensor:
         """Return the energies [..., T, S], in float32 or better; [..., T, S, H] is materialized."""
@@ -89,8 +84,7 @@ class AdditiveTerms(NamedTuple):
         return 4 * self.query.shape[-1]
 
 
-Terms = Bilinear | AdditiveTerms
-"""what kernels compute a score with"""
+Terms = Bilinear | AdditiveTerms  # what kernels compute a score with
 
 
 class Score(nn.Module, ABC):

@@ -24,10 +24,8 @@ class StaticKVCache:
 
     owner: MultiHead
     key: Tensor
-    value: Tensor
-    """[N, kv_heads or, where the score has parameters per head, heads, L, D]"""
-    count: Tensor
-    """int64 [1]: how many positions are filled; the caller increments it"""
+    value: Tensor  # [N, kv_heads or, where the score has parameters per head, heads, L, D]
+    count: Tensor  # int64 [1]: how many positions are filled; the caller increments it
 
     @classmethod
     def of(cls, cache: MultiHeadMemory, count: Tensor, room: int) -> StaticKVCache:

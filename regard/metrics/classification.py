@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 BINS = 10
-MIN_PROBABILITY = 1e-12
-"""the lower bound of probabilities whose logarithm is taken"""
+MIN_PROBABILITY = 1e-12  # the lower bound of probabilities whose logarithm is taken
 
 
 @dataclass(frozen=True)
@@ -25,15 +24,13 @@ class LabelScores:
     """The scores of a classifier, in percent except for the log loss."""
 
     accuracy: float
-    standard_error: float
-    """the standard error of the accuracy, from the number of texts"""
+    standard_error: float  # the standard error of the accuracy, from the number of texts
     macro_f1: float
     log_loss: float
     calibration_error: float
     texts: int
     labels: list[str]
-    confusion: list[list[int]]
-    """[expected][predicted], in the order of `labels`"""
+    confusion: list[list[int]]  # [expected][predicted], in the order of `labels`
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as a dictionary for JSON."""

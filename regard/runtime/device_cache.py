@@ -16,8 +16,7 @@ Args = ParamSpec("Args")
 Value = TypeVar("Value")
 
 
-_CAPTURING = threading.local()
-"""`values`: the list of the graph that this thread captures"""
+_CAPTURING = threading.local()  # `values`: the list of the graph that this thread captures
 _READ_BY_UNKNOWN_GRAPHS: dict[int, object] = {}
 """values requested while a caller's own code captures a graph, whose lifetime is not known here"""
 

@@ -6,8 +6,7 @@ import os
 import signal
 from types import FrameType
 
-EXIT_CODE = 130
-"""128 plus the number of SIGINT, as for programs that are terminated by the signal"""
+EXIT_CODE = 130  # 128 plus the number of SIGINT, as for programs that are terminated by the signal
 
 
 class InterruptFlag:
@@ -32,5 +31,4 @@ class InterruptFlag:
         raise KeyboardInterrupt
 
 
-interrupt_flag = InterruptFlag()
-"""whether this process was interrupted"""
+interrupt_flag = InterruptFlag()  # whether this process was interrupted

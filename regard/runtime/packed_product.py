@@ -16,8 +16,7 @@ from torch.nn.functional import linear
 
 from regard.runtime.autocast import autocast_dtype
 
-PACKED_FOR_ROWS = 64
-"""the number of rows of x for which W is packed; the actual number may differ"""
+PACKED_FOR_ROWS = 64  # the number of rows of x for which W is packed; the actual number may differ
 
 
 class PackedProduct:

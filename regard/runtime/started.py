@@ -6,5 +6,4 @@ the process would be a little earlier, but after `exec regard …` in a shell sc
 
 import time
 
-STARTED = time.monotonic()
-"""in seconds of `time.monotonic`"""
+STARTED = time.monotonic()  # in seconds of `time.monotonic`

@@ -21,8 +21,7 @@ from regard.training.progress import Screen
 from regard.training.task import Task
 
 P = TypeVar("P", bound=Predictor[Any])
-D = TypeVar("D")
-"""the examples of a task: pairs of texts, or images"""
+D = TypeVar("D")  # the examples of a task: pairs of texts, or images
 Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
 """a file, two parallel files, or (source, target) texts"""
 Loaded = tuple[Recipe, dict[str, Any], torch.device, Precision]
@@ -33,8 +32,7 @@ Loaded = tuple[Recipe, dict[str, Any], torch.device, Precision]
 class Given:
     """What the user gave to train on."""
 
-    data: Any
-    """`Texts`, or what the task takes from Python"""
+    data: Any  # `Texts`, or what the task takes from Python
     dev: Any = None
     reverse: bool = False
     languages: tuple[str, str] | None = None
@@ -47,13 +45,10 @@ class TrainingData(Generic[D]):
     train: D
     dev: D
     name: str
-    lines: int
-    """how many examples came, those that were left out counted"""
+    lines: int  # how many examples came, those that were left out counted
     digest: str
-    dev_digest: str = ""
-    """of dev, if it was given by itself"""
-    max_characters: int | None = None
-    """longer lines of text were left out"""
+    dev_digest: str = ""  # of dev, if it was given by itself
+    max_characters: int | None = None  # longer lines of text were left out
 
 
 @dataclass(frozen=True)
@@ -79,15 +74,11 @@ class EvaluationOptions:
 class TaskSpec(ABC, Generic[P, D]):
     """One task: how its data are read, how it is trained, loaded, scored and examined."""
 
-    name: str
-    """of `--task`, of the card, and of the command that uses a model"""
-    noun: str
-    """what a model of it is called in messages"""
+    name: str  # of `--task`, of the card, and of the command that uses a model
+    noun: str  # what a model of it is called in messages
 
-    default_recipe: str
-    """the name of the recipe that it is trained by, if none is given"""
-    options: tuple[type, ...]
-    """of the models that it trains"""
+    default_recipe: str  # the name of the recipe that it is trained by, if none is given
+    options: tuple[type, ...]  # of the models that it trains
     task_class: type[Task]
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:

@@ -8,16 +8,13 @@ from regard.text.batches import arrange
 from regard.text.examples import Example
 from regard.training.task import Task
 
-SMALLEST_BATCH = 16
-"""mean number of texts per batch, down to which batches may be made smaller in a run by the clock"""
-LOADING_SECONDS = 1.0
-"""seconds to load the model for the final scoring, and to exit"""
+SMALLEST_BATCH = 16  # mean number of texts per batch, down to which batches may be made smaller in a run by the clock
+LOADING_SECONDS = 1.0  # seconds to load the model for the final scoring, and to exit
 
 
 class TextTask(Task):
     seed: int
-    batch_given: bool = True
-    """whether the batch size must not change, as when the user set it"""
+    batch_given: bool = True  # whether the batch size must not change, as when the user set it
 
     @property
     def smallest(self) -> float:

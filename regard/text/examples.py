@@ -39,8 +39,7 @@ class Examples:
     ) -> None:
         self._variety, self._seed = variety, seed
         sides = source.encode_all(pair.source for pair in pairs), target.encode_all(pair.target for pair in pairs)
-        self.plain = [Example(*both) for both in zip(*sides, strict=True)]
-        """the examples without any variation"""
+        self.plain = [Example(*both) for both in zip(*sides, strict=True)]  # the examples without any variation
         self._pairs = pairs
         self._source, self._target = source, target
         self._segmentations = tuple(

@@ -85,8 +85,7 @@ class RaggedArray:
     def __init__(self) -> None:
         self._values = np.zeros(0, np.int64)
         self._begin = np.zeros(0, np.int64)
-        self._count = np.full(0, -1, np.int64)
-        """the length of each row; -1: not there yet"""
+        self._count = np.full(0, -1, np.int64)  # the length of each row; -1: not there yet
 
     def make_room(self, rows: int) -> None:
         """Make room for this number of rows in total."""

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-AVERAGE_INTERVAL = 8
-"""updates between two updates of the moving average"""
+AVERAGE_INTERVAL = 8  # updates between two updates of the moving average
 
 
 def initial_average(model: nn.Module) -> dict[str, Tensor]:

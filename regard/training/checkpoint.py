@@ -21,37 +21,23 @@ FILE = "last.safetensors"
 class Progress:
     """Where a run stands. All of it decides what comes next, so all of it is saved."""
 
-    update: int = 0
-    """updates done"""
+    update: int = 0  # updates done
     epoch: int = 0
-    place: int = 0
-    """batches of the epoch that are done"""
-    best: float = -1.0
-    """the highest score on dev so far"""
+    place: int = 0  # batches of the epoch that are done
+    best: float = -1.0  # the highest score on dev so far
     best_update: int = 0
-    best_loss: float | None = None
-    """the loss on dev of the model with that score"""
-    lowest_loss: float | None = None
-    """the lowest loss on dev so far"""
-    constant: str = ""
-    """why the best model is no better than a constant answer; empty if it is better"""
-    warned: bool = False
-    """whether the user was warned that nothing is learned yet"""
-    waited: int = 0
-    """validations of the second half, since the best one, at which the loss on dev did not fall either"""
-    validated: int = 0
-    """the update of the last validation"""
-    validations: int = 0
-    """the number of validations so far"""
-    seconds: float = 0.0
-    """time spent, resumed runs included"""
+    best_loss: float | None = None  # the loss on dev of the model with that score
+    lowest_loss: float | None = None  # the lowest loss on dev so far
+    constant: str = ""  # why the best model is no better than a constant answer; empty if it is better
+    warned: bool = False  # whether the user was warned that nothing is learned yet
+    waited: int = 0  # validations of the second half, since the best one, at which the loss on dev did not fall either
+    validated: int = 0  # the update of the last validation
+    validations: int = 0  # the number of validations so far
+    seconds: float = 0.0  # time spent, resumed runs included
     plan: Schedule | None = None
-    log_bytes: int = 0
-    """the size of the log when this was saved"""
-    baseline: float | None = None
-    """the moving average of the reward, where hard attention is trained by REINFORCE"""
-    ended: str = ""
-    """why the run ended; empty while it goes on"""
+    log_bytes: int = 0  # the size of the log when this was saved
+    baseline: float | None = None  # the moving average of the reward, where hard attention is trained by REINFORCE
+    ended: str = ""  # why the run ended; empty while it goes on
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -11,20 +11,14 @@ import torch
 
 MIN_UPDATES = 1200
 """updates for which batches are made smaller if necessary: models learned less from fewer updates of larger batches"""
-FIXED_COST = 0.4
-"""the fraction of a small batch's time that does not grow with the batch"""
-PACE_WINDOW = 0.1
-"""the fraction of the time limit over which the pace of updates is measured"""
-REPLAN_INTERVAL = 0.04
-"""the fraction of the time limit between two plans"""
-TRIAL_UPDATES = 24
-"""updates before the first plan"""
-TRIAL_UPDATES_CPU = 6
-"""the same on a CPU, if they take their time (`TRIAL_TIME`)"""
+FIXED_COST = 0.4  # the fraction of a small batch's time that does not grow with the batch
+PACE_WINDOW = 0.1  # the fraction of the time limit over which the pace of updates is measured
+REPLAN_INTERVAL = 0.04  # the fraction of the time limit between two plans
+TRIAL_UPDATES = 24  # updates before the first plan
+TRIAL_UPDATES_CPU = 6  # the same on a CPU, if they take their time (`TRIAL_TIME`)
 TRIAL_TIME = 0.015
 """the fraction of the time limit that these updates take at least: a processor takes a while to come up to speed"""
-MAX_TRIAL_TIME = 0.1
-"""the fraction of the time limit after which even one update must do"""
+MAX_TRIAL_TIME = 0.1  # the fraction of the time limit after which even one update must do
 
 
 class Clock:
@@ -37,11 +31,9 @@ class Clock:
         """`limit` seconds may pass since the run `began`, by `time.monotonic`; None: no limit, and now."""
         self.limit = limit
         self.began = time.monotonic() if began is None else began
-        self._paused = 0.0
-        """seconds that were not part of updates"""
+        self._paused = 0.0  # seconds that were not part of updates
         self._ticks: deque[tuple[int, float]] = deque()
-        self.planned_at = 0.0
-        """when the last plan was made"""
+        self.planned_at = 0.0  # when the last plan was made
 
     @property
     def seconds(self) -> float:

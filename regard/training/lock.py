@@ -18,8 +18,7 @@ from pathlib import Path
 
 from regard.training.progress import Screen
 
-NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
-"""errors of file systems that have no locks"""
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}  # errors of file systems that have no locks
 
 if sys.platform == "win32":
     import msvcrt

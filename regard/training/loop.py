@@ -27,10 +27,8 @@ from regard.training.progress import ADVICE, LOG_INTERVAL, Reporter
 from regard.training.task import Task, Validation
 from regard.training.updating import CapturedUpdate, DivergedError, Update
 
-CHECK_INTERVAL = 10
-"""updates on a GPU between two checks for a NaN loss, each of which synchronizes with the GPU"""
-CHECKPOINT_SECONDS = 110.0
-"""seconds between two checkpoints, besides those of validations"""
+CHECK_INTERVAL = 10  # updates on a GPU between two checks for a NaN loss, each of which synchronizes with the GPU
+CHECKPOINT_SECONDS = 110.0  # seconds between two checkpoints, besides those of validations
 
 
 @dataclass(frozen=True)
@@ -60,12 +58,9 @@ class Loop:
         self._clock = Clock(seconds, began)
         self._pacing = Pacing(task, self.average, self._clock, machine.device, machine.precision)
         self._epochs = Epochs(task, machine.device)
-        self._preparation = 0.0
-        """seconds per update that the preparation of the epoch took"""
-        self._written = time.monotonic()
-        """when the last checkpoint was written"""
-        self._consistent = True
-        """False in the middle of an update, when model and progress do not fit together"""
+        self._preparation = 0.0  # seconds per update that the preparation of the epoch took
+        self._written = time.monotonic()  # when the last checkpoint was written
+        self._consistent = True  # False in the middle of an update, when model and progress do not fit together
 
     # Checkpoints
 

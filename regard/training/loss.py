@@ -18,8 +18,7 @@ from torch import Tensor
 from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.runtime.packed_product import product_dtype
 
-CPU_ROWS = 128
-"""rows that are computed at a time on the CPU"""
+CPU_ROWS = 128  # rows that are computed at a time on the CPU
 
 
 def smoothed_loss(

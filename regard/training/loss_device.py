@@ -11,8 +11,7 @@ from torch import Tensor
 from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.runtime.device_guard import device_guard
 
-MAX_VOCABULARY = 1 << 16
-"""the largest vocabulary whose row of logits one program can process"""
+MAX_VOCABULARY = 1 << 16  # the largest vocabulary whose row of logits one program can process
 
 
 def row_losses_(

@@ -17,8 +17,7 @@ from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
 from regard.training.task import Task
 
-UNFINISHED = ".unfinished"
-"""the file that marks a folder as incomplete, so that it may be deleted"""
+UNFINISHED = ".unfinished"  # the file that marks a folder as incomplete, so that it may be deleted
 
 
 def check_out(folder: Path, resume: bool, overwrite: bool) -> None:

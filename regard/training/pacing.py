@@ -15,23 +15,16 @@ from regard.training.clock import Clock, fitted_batch
 from regard.training.plan import RESERVE, VALIDATED, VALIDATING, Schedule, by_clock
 from regard.training.task import Task
 
-FINAL_COST = 5
-"""where it is not measured, the final scoring of a source takes as long as so many validations of it"""
-UNKNOWN_FINAL = 0.15
-"""the fraction of the time limit assumed for the final scoring before it is measured"""
-RESIZING_PERIOD = 0.25
-"""the fraction of a run in which the batch size may still change"""
-MIN_VALIDATIONS = 6
-"""in a short run, a validation uses so few sources that this many validations fit"""
-MIN_VALIDATED = 100
-"""sources of dev that a validation uses at least"""
-REMEASURE_INTERVAL = 0.15
-"""the fraction of the time limit after which the final scoring is measured again"""
+FINAL_COST = 5  # where it is not measured, the final scoring of a source takes as long as so many validations of it
+UNKNOWN_FINAL = 0.15  # the fraction of the time limit assumed for the final scoring before it is measured
+RESIZING_PERIOD = 0.25  # the fraction of a run in which the batch size may still change
+MIN_VALIDATIONS = 6  # in a short run, a validation uses so few sources that this many validations fit
+MIN_VALIDATED = 100  # sources of dev that a validation uses at least
+REMEASURE_INTERVAL = 0.15  # the fraction of the time limit after which the final scoring is measured again
 HIGH_FINAL, OUTLIER = 0.1, 1.4
 """a final scoring is measured again if it takes `OUTLIER` times as long as expected: as measured before, or at first
 this fraction of the time limit"""
-PACE_CHANGE = 1.25
-"""the factor from which on updates count as slower or faster than before"""
+PACE_CHANGE = 1.25  # the factor from which on updates count as slower or faster than before
 
 
 class Pacing:
@@ -44,8 +37,7 @@ class Pacing:
         self._task, self._average, self._clock = task, average, clock
         self._device, self._precision = device, precision
         self._on_cpu = device.type == "cpu"
-        self._measured = 0.0
-        """when the final scoring was measured"""
+        self._measured = 0.0  # when the final scoring was measured
 
     def batch(self, progress: Progress) -> float:
         """Return the present batch size as a fraction of the recipe's; a run by the clock begins with the smallest."""

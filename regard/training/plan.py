@@ -12,14 +12,10 @@ from dataclasses import dataclass
 
 from regard.config.recipe import TrainingRecipe
 
-VALIDATED = 1000
-"""sources of dev that a validation uses at most"""
-RESERVE = 0.03
-"""the fraction of the time limit reserved for what cannot be foreseen"""
-VALIDATING = 0.15
-"""the fraction of the time that validations may take"""
-SETTLED = 0.1
-"""a plan by the clock is settled when only this fraction of the time limit is left for updates"""
+VALIDATED = 1000  # sources of dev that a validation uses at most
+RESERVE = 0.03  # the fraction of the time limit reserved for what cannot be foreseen
+VALIDATING = 0.15  # the fraction of the time that validations may take
+SETTLED = 0.1  # a plan by the clock is settled when only this fraction of the time limit is left for updates
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,10 @@ from regard.training.checkpoint import Progress
 from regard.training.plan import Schedule
 from regard.training.task import Validation
 
-LOG_INTERVAL = 50
-"""updates between two entries of the log"""
-SPEED_WINDOW = 100
-"""updates over which the speed is averaged"""
-SHOWN_SECONDS = 0.2
-"""seconds between two updates that the screen shows, if they are not logged"""
-SHOWN_CHANGE = 0.1
-"""the relative change of the number of planned updates from which on the screen shows a new plan"""
+LOG_INTERVAL = 50  # updates between two entries of the log
+SPEED_WINDOW = 100  # updates over which the speed is averaged
+SHOWN_SECONDS = 0.2  # seconds between two updates that the screen shows, if they are not logged
+SHOWN_CHANGE = 0.1  # the relative change of the number of planned updates from which on the screen shows a new plan
 
 ADVICE = "try more data, more epochs or a higher training.learning_rate"
 
@@ -58,16 +54,12 @@ class Reporter:
 
     def __init__(self, log: Path, screen: Screen) -> None:
         self._log, self._screen = log, screen
-        self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
-        """(tokens, seconds) of the last updates"""
+        self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)  # (tokens, seconds) of the last updates
         self._losses: list[Tensor] = []
         self._loss = 0.0
-        self._tokens = 0
-        """tokens since the run was started or resumed"""
-        self._shown = 0.0
-        """when the screen last showed an update"""
-        self._planned: Schedule | None = None
-        """the plan that the screen last showed"""
+        self._tokens = 0  # tokens since the run was started or resumed
+        self._shown = 0.0  # when the screen last showed an update
+        self._planned: Schedule | None = None  # the plan that the screen last showed
 
     # The log
 

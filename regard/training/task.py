@@ -16,8 +16,7 @@ from regard.runtime.precision import Precision
 from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
 
-MakeBatch = Callable[[torch.device], Any]
-"""returns the batch on that device; `batch.tokens` is its size in the log"""
+MakeBatch = Callable[[torch.device], Any]  # returns the batch on that device; `batch.tokens` is its size in the log
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,10 @@ class Validation:
 class Task(ABC):
     """A model with its data."""
 
-    recipe: Recipe
-    """with no value left open"""
+    recipe: Recipe  # with no value left open
     model: nn.Module
-    dev: Sized
-    """the dev examples, as `evaluate` of the finished model takes them"""
-    skipped: Sequence[str] = ()
-    """messages about examples that the recipe does not allow"""
+    dev: Sized  # the dev examples, as `evaluate` of the finished model takes them
+    skipped: Sequence[str] = ()  # messages about examples that the recipe does not allow
 
     @classmethod
     @abstractmethod

@@ -14,8 +14,7 @@ from regard.runtime.precision import Precision, autocast
 from regard.training.checkpoint import Progress
 from regard.training.task import Task
 
-MAX_GRAPHS = 256
-"""batches of further shapes are computed without a graph"""
+MAX_GRAPHS = 256  # batches of further shapes are computed without a graph
 
 
 class DivergedError(Exception):

@@ -30,12 +30,9 @@ MAX_QUERIES = 16
 class PreparedKeys(NamedTuple):
     """What all reads of a memory share."""
 
-    key: Tensor
-    """k' [..., S, D], in float32 or better"""
-    padding: Tensor | None
-    """bool [..., 1, S]: True at padding; None: all keys are real"""
-    additive: AdditiveReads | None
-    """for an additive score; None where it does not pay"""
+    key: Tensor  # k' [..., S, D], in float32 or better
+    padding: Tensor | None  # bool [..., 1, S]: True at padding; None: all keys are real
+    additive: AdditiveReads | None  # for an additive score; None where it does not pay
 
     @classmethod
     def of(cls, score: Score, key: Tensor, value: Tensor, visible: Tensor | None) -> PreparedKeys:

@@ -12,10 +12,8 @@ from torch import Tensor
 class FlatRows:
     """A batch whose row g is `tensor[index[g]]`: broadcast dims are an index, not a copy."""
 
-    tensor: Tensor
-    """[rows, *rest]"""
-    index: Tensor | None
-    """int64 [G]; None: row g is `tensor[g]`"""
+    tensor: Tensor  # [rows, *rest]
+    index: Tensor | None  # int64 [G]; None: row g is `tensor[g]`
 
     @classmethod
     def fold(cls, tensor: Tensor, leading: torch.Size, rest: int) -> FlatRows:

@@ -12,8 +12,7 @@ class Kernel(ABC):
     """One way to compute attention."""
 
     name: str
-    saves_weights = False
-    """whether all weights, and the energies twice, are saved for the backward pass"""
+    saves_weights = False  # whether all weights, and the energies twice, are saved for the backward pass
 
     @abstractmethod
     def refuse(self, request: Request) -> str | None:

@@ -29,8 +29,7 @@ from regard.models.training_sizes import TrainingSizes
 from regard.models.transformer.layers import AttentionOptions, Shape
 from regard.text.documents import DocumentBatch
 
-INITIAL_COUNT_WEIGHT = 8.0
-"""the initial weight of a label's count ratios in its logit"""
+INITIAL_COUNT_WEIGHT = 8.0  # the initial weight of a label's count ratios in its logit
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,9 @@ class ClassifierOptions(TrainingSizes):
 class TextClassifierOutput(NamedTuple):
     """The output of a text classifier: B texts, C labels, J members of the ensemble, Q queries each, S words."""
 
-    logits: Tensor
-    """[B, C]"""
-    each: Tensor
-    """the logits of each member of the ensemble, [J, B, C]"""
-    weights: Tensor | None
-    """the weights of all queries over the words, [B, J · Q, S], if requested"""
+    logits: Tensor  # [B, C]
+    each: Tensor  # the logits of each member of the ensemble, [J, B, C]
+    weights: Tensor | None  # the weights of all queries over the words, [B, J · Q, S], if requested
 
 
 class TextClassifier(nn.Module):

@@ -19,8 +19,7 @@ from regard.text.documents import Document, DocumentBatch
 
 MAX_BUCKETS, MAX_TABLE_SIZE = 2**17, 2**20
 """the most hash buckets for pairs of words, and the most numbers in their table"""
-FOLDS = 10
-"""parts of the training texts, for cross-fitting"""
+FOLDS = 10  # parts of the training texts, for cross-fitting
 
 
 class Counts(nn.Module):

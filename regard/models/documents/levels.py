@@ -18,8 +18,7 @@ from regard.models.documents.states import States
 from regard.models.recurrent.encoder import Recurrence
 from regard.models.transformer.layers import WeightsOut
 
-Pooled = tuple[Tensor, Tensor | None]
-"""the contexts [B, Q · E] of texts, and the weights [B, Q, S] if requested"""
+Pooled = tuple[Tensor, Tensor | None]  # the contexts [B, Q · E] of texts, and the weights [B, Q, S] if requested
 
 
 class FlatLevel(nn.Module):

@@ -152,10 +152,8 @@ class ImageEncoder(nn.Module):
 class ImageModelOutput(NamedTuple):
     """The output of an image classifier."""
 
-    logits: Tensor
-    """[B, classes]"""
-    weights: Tensor | None
-    """[B, S] if requested: the weights of the learned query over the patches"""
+    logits: Tensor  # [B, classes]
+    weights: Tensor | None  # [B, S] if requested: the weights of the learned query over the patches
 
 
 class ImageModel(nn.Module):

@@ -11,8 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-Hidden = tuple[Tensor, ...]
-"""(h,) of a GRU, (h, c) of an LSTM; each [N, H]"""
+Hidden = tuple[Tensor, ...]  # (h,) of a GRU, (h, c) of an LSTM; each [N, H]
 
 
 def recurrence(

@@ -21,26 +21,19 @@ from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.models.recurrent.step_product import GpuStepProduct, stacked
 from regard.runtime.device_guard import device_guard
 
-BLOCK = 128
-"""features per program"""
-TILE = 16384
-"""keys × features that a program holds at once"""
+BLOCK = 128  # features per program
+TILE = 16384  # keys × features that a program holds at once
 
 
 class Weights(NamedTuple):
     """The weights that all steps share."""
 
-    feed: Tensor
-    """W_o [3H, O]"""
-    state: Tensor
-    """W_h [3H, H]"""
+    feed: Tensor  # W_o [3H, O]
+    state: Tensor  # W_h [3H, H]
     state_bias: Tensor
-    query: Tensor
-    """W_q [A, H]"""
-    vector: Tensor
-    """v [A]"""
-    combine: Tensor
-    """W_c [O, H + E]"""
+    query: Tensor  # W_q [A, H]
+    vector: Tensor  # v [A]
+    combine: Tensor  # W_c [O, H + E]
     combine_bias: Tensor
 
 

@@ -17,8 +17,7 @@ from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.models.recurrent.step_product import GpuStepProduct, stacked
 from regard.runtime.device_guard import device_guard
 
-BLOCK = 128
-"""features per program"""
+BLOCK = 128  # features per program
 
 
 def encode(gates: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:

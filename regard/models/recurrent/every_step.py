@@ -21,8 +21,7 @@ from torch.nn.functional import linear
 from regard.runtime.packed_product import PackedProduct, product_dtype
 from regard.runtime.shared_gradients import StepRecords, anchor_of
 
-_Records = StepRecords[tuple[Tensor, Tensor]]
-"""(x_t, ∂L/∂y_t) of each step"""
+_Records = StepRecords[tuple[Tensor, Tensor]]  # (x_t, ∂L/∂y_t) of each step
 
 
 class EveryStep:

@@ -37,12 +37,9 @@ class DecoderLayers(Protocol):
 class RecurrentState:
     """The state of k unfinished hypotheses of each of B sentences. It is immutable: a step returns a new one."""
 
-    hidden: tuple[Hidden, ...]
-    """the hidden state of each layer: tensors [B, k, H]"""
-    feed: Tensor
-    """o_{t−1} [B, k, O]"""
-    memory: Memory
-    """the source: keys [B, 1, S, ·], which all hypotheses share"""
+    hidden: tuple[Hidden, ...]  # the hidden state of each layer: tensors [B, k, H]
+    feed: Tensor  # o_{t−1} [B, k, O]
+    memory: Memory  # the source: keys [B, 1, S, ·], which all hypotheses share
     steps: RecurrentSteps
     position: int = 0
 

@@ -9,8 +9,7 @@ from regard.runtime.precision import exact_products
 
 TILE_ROWS, TILE_COLUMNS, TILE_INNER = 64, 32, 64
 """the tile of a program: rows and columns of the result, and terms of the sum per iteration"""
-PROGRAMS = 256
-"""the number of programs to launch for a product, so that all multiprocessors of a GPU are busy"""
+PROGRAMS = 256  # the number of programs to launch for a product, so that all multiprocessors of a GPU are busy
 
 
 class GpuStepProduct:

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from regard.runtime.device_cache import device_cache
 
-SINUSOID_POSITIONS = 2048
-"""the number of positions that every table of sinusoids has at least"""
+SINUSOID_POSITIONS = 2048  # the number of positions that every table of sinusoids has at least
 Kind = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
 
 

@@ -112,10 +112,8 @@ class TransformerSteps:
 
     def __init__(self, blocks: Iterable[DecoderBlock], output: nn.Linear, biased: bool) -> None:
         self.blocks = tuple(map(BlockSteps, blocks))
-        self.biased = biased
-        """whether a bias that depends on the position (ALiBi) is added to the energies"""
-        self.output = PackedProduct.of(output)
-        """the projection to the vocabulary"""
+        self.biased = biased  # whether a bias that depends on the position (ALiBi) is added to the energies
+        self.output = PackedProduct.of(output)  # the projection to the vocabulary
 
 
 class BlockSteps:

@@ -26,8 +26,7 @@ from regard.text.vocabulary import Vocabulary
 @dataclass(frozen=True)
 class Caption:
     text: str
-    trace: Trace
-    """its source are the patches, by their names; `look.picture` lays it over the image"""
+    trace: Trace  # its source are the patches, by their names; `look.picture` lays it over the image
 
 
 @dataclass(eq=False, repr=False)

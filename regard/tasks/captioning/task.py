@@ -32,8 +32,7 @@ from regard.training.loss import smoothed_loss
 from regard.training.plan import VALIDATED
 from regard.training.task import MakeBatch, Validation
 
-BATCH = 128
-"""images that are captioned together"""
+BATCH = 128  # images that are captioned together
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ class CaptioningTask(TextTask):
     recipe: Recipe
     options: ImageOptions
     vocabulary: Vocabulary
-    examples: Sequence[Example]
-    """the captions, as the decoder reads them"""
+    examples: Sequence[Example]  # the captions, as the decoder reads them
     model: Transformer
     limit: LengthLimit
     train: CaptionedImages

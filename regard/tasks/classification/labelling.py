@@ -18,22 +18,17 @@ from regard.text.documents import Document, DocumentBatch, Reader
 from regard.text.normal import tidy
 
 BATCH = 64
-MAX_BATCH_WORDS = 32768
-"""words in a batch at most, padding counted"""
-MAX_TRACED_WORDS = 400
-"""words of a text up to which its trace has their self-attention"""
+MAX_BATCH_WORDS = 32768  # words in a batch at most, padding counted
+MAX_TRACED_WORDS = 400  # words of a text up to which its trace has their self-attention
 
 
 @dataclass(frozen=True)
 class Labelling:
     """The probabilities of the labels of one text."""
 
-    text: str
-    """tidied"""
-    probabilities: dict[str, float]
-    """of each label, the most probable first"""
-    trace: Trace | None = None
-    """the attention, if asked for"""
+    text: str  # tidied
+    probabilities: dict[str, float]  # of each label, the most probable first
+    trace: Trace | None = None  # the attention, if asked for
 
     @property
     def label(self) -> str:

@@ -16,8 +16,7 @@ from regard.tasks.predictor import Predictor, text_list
 from regard.text.documents import Reader
 from regard.text.pairs import Pair
 
-MAX_NAMED_LABELS = 8
-"""labels that an error names"""
+MAX_NAMED_LABELS = 8  # labels that an error names
 
 
 @dataclass(eq=False, repr=False)

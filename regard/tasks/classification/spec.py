@@ -22,8 +22,7 @@ from regard.text.documents import Reader
 from regard.text.labelled import read_gold, read_labelled
 from regard.training.progress import Screen
 
-SHOWN_LABELS = 12
-"""labels that a summary counts"""
+SHOWN_LABELS = 12  # labels that a summary counts
 
 
 class ClassificationSpec(TaskSpec[Classifier, Pairs]):

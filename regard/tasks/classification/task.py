@@ -33,13 +33,10 @@ from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
 from regard.training.task import MakeBatch, Validation
 
-MAX_REHEARSED = 100
-"""texts of dev on which the time of the final scoring is measured"""
-PROBES = 4
-"""texts whose traces are logged at every validation"""
+MAX_REHEARSED = 100  # texts of dev on which the time of the final scoring is measured
+PROBES = 4  # texts whose traces are logged at every validation
 CONSTANT = "it finds no more than the most frequent label alone would"
-SHOWN_CHARACTERS = 100
-"""characters of the text that a validation shows"""
+SHOWN_CHARACTERS = 100  # characters of the text that a validation shows
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,9 @@ class ClassificationTask(TextTask):
     labels: list[str]
     documents: list[Document]
     gold: list[int]
-    weights: Tensor
-    """the weight of each label in the loss"""
+    weights: Tensor  # the weight of each label in the loss
     model: TextClassifier
-    folds: Folds | None
-    """the counts that training texts get, which leave out their own part of the data"""
+    folds: Folds | None  # the counts that training texts get, which leave out their own part of the data
     dev: Sequence[Pair]
     seed: int
     skipped: Sequence[str] = ()

@@ -19,12 +19,9 @@ from regard.training.progress import Screen
 class Images:
     """Images and their classes."""
 
-    pixels: Tensor
-    """[N, C, height, width], floating"""
-    classes: Tensor
-    """int64 [N]"""
-    names: Sequence[str] = field(default=())
-    """of the classes; if not given, their numbers"""
+    pixels: Tensor  # [N, C, height, width], floating
+    classes: Tensor  # int64 [N]
+    names: Sequence[str] = field(default=())  # of the classes; if not given, their numbers
 
     def __post_init__(self) -> None:
         _check_pixels(self.pixels)
@@ -53,8 +50,7 @@ class Images:
 class CaptionedImages:
     """Images and their captions."""
 
-    pixels: Tensor
-    """[N, C, height, width], floating"""
+    pixels: Tensor  # [N, C, height, width], floating
     captions: Sequence[str]
 
     def __post_init__(self) -> None:

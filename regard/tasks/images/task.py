@@ -18,8 +18,7 @@ from regard.training.checkpoint import Progress
 from regard.training.plan import VALIDATED
 from regard.training.task import MakeBatch, Task, Validation
 
-BATCH = 256
-"""images that are classified together"""
+BATCH = 256  # images that are classified together
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from regard.text.normal import match_key, tidy
 from regard.text.pairs import Pair
 from regard.text.vocabulary import BYTES, END, WORD_BEGINS, Vocabulary
 
-MIN_WEIGHT = 1e-6
-"""weights are clamped to this minimum before their logarithm"""
+MIN_WEIGHT = 1e-6  # weights are clamped to this minimum before their logarithm
 
 
 class Guide:

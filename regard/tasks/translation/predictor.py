@@ -36,11 +36,9 @@ class Translation:
     """One translation of a text; those of the parts of a long text are joined."""
 
     text: str
-    score: float
-    """the log-probability divided by a power of the length (`length_penalty`): higher is better"""
+    score: float  # the log-probability divided by a power of the length (`length_penalty`): higher is better
     log_probability: float
-    traces: list[Trace]
-    """the attention of each part"""
+    traces: list[Trace]  # the attention of each part
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,7 @@ class Answer:
     """The translations of one text."""
 
     source: str
-    translations: list[Translation]
-    """the best first"""
+    translations: list[Translation]  # the best first
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -68,18 +65,13 @@ class Answer:
 class Search:
     """The options of the search for translations."""
 
-    beam: int = 5
-    """1: greedy"""
-    n_best: int = 1
-    """the number of translations with different texts; fewer where no more are found"""
+    beam: int = 5  # 1: greedy
+    n_best: int = 1  # the number of translations with different texts; fewer where no more are found
     length_penalty: float = 1.0
-    sample: bool = False
-    """sample tokens instead of beam search"""
+    sample: bool = False  # sample tokens instead of beam search
     temperature: float = 1.0
-    top_k: int | None = None
-    """sample only from the k most probable tokens"""
-    top_p: float | None = None
-    """sample only from the most probable tokens whose probabilities sum to p"""
+    top_k: int | None = None  # sample only from the k most probable tokens
+    top_p: float | None = None  # sample only from the most probable tokens whose probabilities sum to p
 
     def __post_init__(self) -> None:
         for name in ("beam", "n_best", "top_k"):

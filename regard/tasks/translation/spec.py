@@ -27,8 +27,7 @@ from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
 from regard.training.progress import Screen
 
-SHOWN = 20
-"""sentences that a diagnosis lists"""
+SHOWN = 20  # sentences that a diagnosis lists
 
 
 class TranslationSpec(TaskSpec[Translator, Pairs]):

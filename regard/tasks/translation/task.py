@@ -33,8 +33,7 @@ from regard.training.loss import smoothed_loss
 from regard.training.plan import VALIDATED, Schedule
 from regard.training.task import MakeBatch, Validation
 
-MIN_REHEARSED, MAX_REHEARSED = 16, 64
-"""sources of dev on which the time of the final scoring is measured"""
+MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,7 @@ class TranslationTask(TextTask):
     limit: LengthLimit
     dev: Sequence[Pair]
     seed: int
-    guide: Guide | None = None
-    """where attention should look, with guided attention"""
+    guide: Guide | None = None  # where attention should look, with guided attention
     skipped: Sequence[str] = ()
     batch_given: bool = False
 

@@ -22,18 +22,13 @@ from regard.training.loss import smoothed_loss
 from regard.training.task import Validation
 
 BATCH = 256
-PROBES = 4
-"""sentences whose traces are logged at every validation"""
-PROBE_WORDS = 8
-"""words of such a sentence, as far as possible"""
+PROBES = 4  # sentences whose traces are logged at every validation
+PROBE_WORDS = 8  # words of such a sentence, as far as possible
 SAME = "every source gets the same translation"
 UNRELATED = "the translations fit their own sources no better than others"
-LOSS_TOKENS = 4096
-"""tokens of a batch, padding counted, when the loss on dev is computed"""
-MIN_SCORE = 0.001
-"""the lowest score of translations that depend on the source"""
-MIN_CHRF_ABOVE_CHANCE = 3.0
-"""with less chrF++ above chance, differences between models are mostly noise"""
+LOSS_TOKENS = 4096  # tokens of a batch, padding counted, when the loss on dev is computed
+MIN_SCORE = 0.001  # the lowest score of translations that depend on the source
+MIN_CHRF_ABOVE_CHANCE = 3.0  # with less chrF++ above chance, differences between models are mostly noise
 
 
 class Probing(NamedTuple):

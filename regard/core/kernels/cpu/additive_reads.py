@@ -28,23 +28,17 @@ from regard.core.normalizers import MASKED_ENERGY
 from regard.core.scores import AdditiveTerms
 from regard.runtime.shared_gradients import StepRecords, anchor_of
 
-EXP_RANGE = 20.0
-"""the largest |q| and |k| for which e^{2q} e^{2k} stays within float32"""
+EXP_RANGE = 20.0  # the largest |q| and |k| for which e^{2q} e^{2k} stays within float32
 
 
 class _Terms(NamedTuple):
     """The terms of a read in the gradients of keys, v and values."""
 
-    energies: Tensor
-    """g [..., 1, S]"""
-    reciprocals: Tensor
-    """r [..., S, H]"""
-    vector: Tensor
-    """Σ_s g_s (1 − 2 r_s) [H]"""
-    weights: Tensor
-    """w [..., 1, S]"""
-    context: Tensor | None
-    """c [..., 1, Dv]"""
+    energies: Tensor  # g [..., 1, S]
+    reciprocals: Tensor  # r [..., S, H]
+    vector: Tensor  # Σ_s g_s (1 − 2 r_s) [H]
+    weights: Tensor  # w [..., 1, S]
+    context: Tensor | None  # c [..., 1, Dv]
 
 
 @dataclass
@@ -54,8 +48,7 @@ class _KeySum:
     Reads of a backward pass that did not need the keys' gradient are in it too: then the records are summed instead.
     """
 
-    total: Tensor | None = None
-    """[..., S, H]"""
+    total: Tensor | None = None  # [..., S, H]
     reads: int = 0
 
     def add(self, energies: Tensor, slopes: Tensor) -> None:

@@ -63,8 +63,7 @@ class AdditiveTile:
     exponential could overflow or vanish, and with one or two queries factoring does not pay: then a tanh for each pair.
     """
 
-    vector: Tensor
-    """v [B, H]"""
+    vector: Tensor  # v [B, H]
 
     def energies(self, q: Tensor, k: Tensor, scratch: Scratch) -> Tensor:
         v = at_least_float32(self.vector)

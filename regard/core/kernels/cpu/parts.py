@@ -106,8 +106,7 @@ class Part(Term):
 
     _: KW_ONLY
     tiles: tuple[Tile, ...]
-    heavy_tiles: tuple[HeavyTile, ...]
-    """their queries are in `tiles` too: the results of heavy tiles replace those"""
+    heavy_tiles: tuple[HeavyTile, ...]  # their queries are in `tiles` too: the results of heavy tiles replace those
     masks: Masks = field(default_factory=Masks, compare=False, repr=False)
 
     @property

@@ -25,8 +25,7 @@ from regard.runtime import noise
 _MAX_PAIRS = 1 << 20  # energies of a tile, over all rows of the batch in a chunk: 4 MiB in float32; measured
 _MAX_SPANS = 8  # more spans than this are gathered by index, and their mask is computed in one call
 
-Chunk = tuple[slice, slice]
-"""(classes, rows of the batch)"""
+Chunk = tuple[slice, slice]  # (classes, rows of the batch)
 
 
 @dataclass(frozen=True)

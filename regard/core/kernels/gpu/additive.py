@@ -24,12 +24,9 @@ from regard.core.kernels.gpu.device import compile_ahead, launch, mask_arguments
 from regard.core.patterns import Pattern
 from regard.runtime.device_guard import device_guard
 
-HEIGHT, WIDTH = 64, 64
-"""queries and keys of a block"""
-STRIP = 16
-"""states of a block that a warp computes"""
-VALUE_FEATURES = 64
-"""features of values that a program computes"""
+HEIGHT, WIDTH = 64, 64  # queries and keys of a block
+STRIP = 16  # states of a block that a warp computes
+VALUE_FEATURES = 64  # features of values that a program computes
 ENOUGH_WARPS = 4096
 """warps that keep a GPU busy; with fewer blocks, the energies are computed in several parts, which are summed"""
 MAX_PARTS = 4
@@ -114,8 +111,7 @@ class _QueryPiece(NamedTuple):
     """A range of queries with its blocks."""
 
     first: int
-    blocks: BlockLists
-    """tile 0 of queries begins at `first`"""
+    blocks: BlockLists  # tile 0 of queries begins at `first`
 
 
 class _Side(NamedTuple):
@@ -124,8 +120,7 @@ class _Side(NamedTuple):
     lists: Lists
     tile: int
     first: int
-    states: Tensor
-    """in float32: the kernel reads them so often that converting them there would cost more"""
+    states: Tensor  # in float32: the kernel reads them so often that converting them there would cost more
     max_abs: Tensor
 
 

@@ -28,14 +28,11 @@ from regard.core.spans import Span, Spans
 class Arrangement:
     """One term, and the order of its queries and keys."""
 
-    pattern: Pattern
-    """the pattern of places, i.e. of indices in that order"""
+    pattern: Pattern  # the pattern of places, i.e. of indices in that order
     step: int
-    first: int
-    """the position of the first query"""
+    first: int  # the position of the first query
     queries: int
-    keys: int
-    """the number of keys"""
+    keys: int  # the number of keys
 
     @property
     def position(self) -> int:
@@ -133,11 +130,9 @@ class ByClass(Pattern):
 
     term: Term
     keys: int
-    first: int
-    """the member of its class that the first query is"""
+    first: int  # the member of its class that the first query is
     query_members: int
-    key_members: int
-    """members of each class, including padding"""
+    key_members: int  # members of each class, including padding
 
     def allows(self, i: Tensor, j: Tensor, size: int) -> Tensor:
         step, term = self.term.step, self.term

@@ -21,28 +21,20 @@ from regard.core.patterns import Pattern
 from regard.core.spans import Spans, intersection, runs, union
 from regard.runtime.device_cache import device_cache
 
-HEIGHT, WIDTH = 64, 64
-"""queries and keys of a block"""
-ALL = -1
-"""the mask number of a block in which all pairs are allowed"""
+HEIGHT, WIDTH = 64, 64  # queries and keys of a block
+ALL = -1  # the mask number of a block in which all pairs are allowed
 
 
 @dataclass(frozen=True)
 class Lists:
     """For each tile, the tiles with which it forms blocks. All tensors are int32."""
 
-    starts: Tensor
-    """[tiles + 1]: the entries of tile t are starts[t] … starts[t + 1] − 1"""
-    middles: Tensor
-    """[tiles]: where the entries with a mask begin"""
-    others: Tensor
-    """[n]: the other tile of the block"""
-    masks: Tensor
-    """[n]: the number of the mask, or `ALL`"""
-    numbers: Tensor
-    """[n]: the block's number, the same in both lists"""
-    owners: Tensor
-    """[n]: the tile in whose list the entry is"""
+    starts: Tensor  # [tiles + 1]: the entries of tile t are starts[t] … starts[t + 1] − 1
+    middles: Tensor  # [tiles]: where the entries with a mask begin
+    others: Tensor  # [n]: the other tile of the block
+    masks: Tensor  # [n]: the number of the mask, or `ALL`
+    numbers: Tensor  # [n]: the block's number, the same in both lists
+    owners: Tensor  # [n]: the tile in whose list the entry is
 
     @property
     def tiles(self) -> int:
@@ -154,8 +146,7 @@ def _candidate_blocks(
     return np.array(blocks, np.int64).reshape(-1, 2), np.array(whole, bool)
 
 
-BLOCKS_AT_ONCE = 1024
-"""blocks whose masks are computed in one call"""
+BLOCKS_AT_ONCE = 1024  # blocks whose masks are computed in one call
 
 
 def _bit_masks(

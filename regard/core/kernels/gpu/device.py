@@ -23,10 +23,8 @@ from regard.core.kernels.flat import FlatRows
 from regard.runtime.device_cache import is_capturing
 from regard.runtime.device_guard import device_guard
 
-MIN_SHARED_MEMORY = 101_376
-"""bytes of shared memory of the smallest GPUs that our kernels support"""
-COMPILE_THREADS = 8
-"""the most threads that compile kernels"""
+MIN_SHARED_MEMORY = 101_376  # bytes of shared memory of the smallest GPUs that our kernels support
+COMPILE_THREADS = 8  # the most threads that compile kernels
 
 
 @lru_cache(maxsize=16)

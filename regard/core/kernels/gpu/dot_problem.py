@@ -30,30 +30,24 @@ class DotSettings:
 
     pattern: Pattern
     position: int
-    visible: FlatRows | None
-    """bool [G, S]"""
+    visible: FlatRows | None  # bool [G, S]
     scale: float
-    precision: str
-    """of float32 products: "tf32" or "tf32x3"; 16-bit products have no such choice"""
-    noise: Noise | None = None
-    """noise that is added to the energies"""
+    precision: str  # of float32 products: "tf32" or "tf32x3"; 16-bit products have no such choice
+    noise: Noise | None = None  # noise that is added to the energies
 
 
 @dataclass(frozen=True)
 class Noise:
     """The Gumbel noise of runtime/noise.py."""
 
-    states: Tensor
-    """int32 [G]: the hash of seed and row"""
-    scale: float = 1.0
-    """the factor by which the noise is multiplied"""
+    states: Tensor  # int32 [G]: the hash of seed and row
+    scale: float = 1.0  # the factor by which the noise is multiplied
 
 
 class DotBackwardInputs(NamedTuple):
     """The inputs of the backward pass for each query, in the order in which the kernels take them."""
 
-    gradient: Tensor
-    """∂c [G, T, F]"""
+    gradient: Tensor  # ∂c [G, T, F]
     lse: Tensor
     delta: Tensor
 

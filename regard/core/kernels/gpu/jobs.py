@@ -12,10 +12,8 @@ from torch import Tensor
 from regard.core.kernels.gpu.blocks import Lists
 from regard.core.kernels.gpu.split_tiles import SplitTiles
 
-MIN_BLOCKS = 32
-"""lists with at most this many blocks are not split"""
-BALANCED_JOBS = 256
-"""a list is split if it has more than 1 / BALANCED_JOBS of all blocks"""
+MIN_BLOCKS = 32  # lists with at most this many blocks are not split
+BALANCED_JOBS = 256  # a list is split if it has more than 1 / BALANCED_JOBS of all blocks
 MANY_TILES = 64
 """this many tiles keep a GPU busy: from here on a list is split only if it is twice as long as the average"""
 
@@ -25,17 +23,13 @@ class Jobs:
     """The jobs of all tiles. All tensors are int32 [jobs]."""
 
     split: SplitTiles | None
-    parts: int
-    """the number of parts of all split tiles together"""
+    parts: int  # the number of parts of all split tiles together
     tiles: Tensor
     begins: Tensor
-    middles: Tensor
-    """where in begin … end the blocks with a mask begin"""
+    middles: Tensor  # where in begin … end the blocks with a mask begin
     ends: Tensor
-    slots: Tensor
-    """the number of the part that a job writes; −1: the job is the whole tile"""
-    leads: Tensor
-    """1 for the first job of each tile, else 0"""
+    slots: Tensor  # the number of the part that a job writes; −1: the job is the whole tile
+    leads: Tensor  # 1 for the first job of each tile, else 0
 
     @property
     def count(self) -> int:

@@ -25,8 +25,7 @@ from regard.core.result import Result
 from regard.runtime.precision import exact_products
 
 SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-MAX_ROWS = 65535
-"""the most programs that CUDA allows in the second and third dimension of a grid"""
+MAX_ROWS = 65535  # the most programs that CUDA allows in the second and third dimension of a grid
 
 
 class FusedAdditive(Kernel):

@@ -13,10 +13,8 @@ from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.core.kernels.gpu.device import launch
 from regard.core.kernels.gpu.dot_device import _store_rows
 
-STATES_PER_PROGRAM = 4
-"""few, because few tiles are split"""
-PARTS_AT_ONCE = 16
-"""parts that a program reads at a time"""
+STATES_PER_PROGRAM = 4  # few, because few tiles are split
+PARTS_AT_ONCE = 16  # parts that a program reads at a time
 
 
 @dataclass(frozen=True)
@@ -25,10 +23,8 @@ class SplitTiles:
 
     size: int
     tiles: Tensor
-    firsts: Tensor
-    """the first part of each tile"""
-    lasts: Tensor
-    """the end of its parts (exclusive)"""
+    firsts: Tensor  # the first part of each tile
+    lasts: Tensor  # the end of its parts (exclusive)
 
     def add(self, parts: Tensor, result: Tensor) -> None:
         """Sum the parts [G, parts, size, D] into the result [G, N, D]."""
@@ -53,8 +49,7 @@ class SplitTiles:
 # A program takes BLOCK_ROWS states of one tile of one row of the batch, and reads PIECES of its parts at a time. Split
 # tile number n is `tiles[n]`, and its parts are `firsts[n]` … `lasts[n]` − 1.
 
-LENGTHS = ["count", "length"]
-"""arguments that change from call to call: kernels are compiled once for all their values"""
+LENGTHS = ["count", "length"]  # arguments that change from call to call: kernels are compiled once for all their values
 
 
 @triton.jit

@@ -11,8 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-NEAR = tl.constexpr(43.0)
-"""the largest 2 (q + k) for which the product of two such exponentials fits into a float32"""
+NEAR = tl.constexpr(43.0)  # the largest 2 (q + k) for which the product of two such exponentials fits into a float32
 
 
 @triton.jit

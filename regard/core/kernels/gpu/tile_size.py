@@ -6,14 +6,10 @@ import torch
 
 from regard.core.kernels.gpu.blocks import next_power_of_two
 
-TILE_ROWS = 64
-"""queries or keys of a tile"""
-RESERVED_BYTES = 3072
-"""shared memory for everything but tiles"""
-MAX_STAGES = 3
-"""the stages of the pipeline that loads blocks while others are computed"""
-WIDE_FEATURES = 64
-"""features above which tiles of float32 take 8 warps"""
+TILE_ROWS = 64  # queries or keys of a tile
+RESERVED_BYTES = 3072  # shared memory for everything but tiles
+MAX_STAGES = 3  # the stages of the pipeline that loads blocks while others are computed
+WIDE_FEATURES = 64  # features above which tiles of float32 take 8 warps
 
 
 def tile_width(features: int) -> int:
