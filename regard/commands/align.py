@@ -71,7 +71,6 @@ def align(
     pairs, unless --layer, --head or --next-step are given.
     """
     from regard.alignment import aligner
-    from regard.alignment.error_rate import error_rate
     from regard.tasks.registry import TRANSLATION, load_for
 
     _check(gold, tokenize, symmetrize, with_)
@@ -85,8 +84,7 @@ def align(
         links = aligner.align(rows, forward, backward, options, complain)
         aligned = list(_printed(rows, links, out, tokenize, json_) if gold_links is None or output else links)
     if gold_links is not None:
-        rate = error_rate(aligned, gold_links)
-        typer.echo(json.dumps(rate.as_dict(), indent=2) if json_ else str(rate))
+        _print_scores(aligned, gold_links, json_)
 
 
 def _check(gold: Path | None, tokenize: bool, symmetrize: str | None, with_: Path | None) -> None:
@@ -110,6 +108,13 @@ def _options(
 
     selection = HeadSelection(layer, head, next_step) if next_step or layer is not None or head is not None else None
     return AlignmentOptions(method, symmetrize or AlignmentOptions.symmetrization, min_weight, selection)  # type: ignore[arg-type]
+
+
+def _print_scores(aligned: Sequence[Links], gold: Sequence[Gold], as_json: bool) -> None:
+    from regard.alignment.error_rate import error_rate
+
+    rate = error_rate(aligned, gold)
+    typer.echo(json.dumps(rate.as_dict(), indent=2) if as_json else str(rate))
 
 
 def _printed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
 NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
 TopP = Annotated[float | None, Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")]
+LengthPenalty = Annotated[float | None, Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")]
+View = Annotated[str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")]
 CarryOver = Annotated[
     str | None,
     Option(metavar="KINDS", help="Copy from the source, separated by commas: numbers, addresses, markup, names."),
@@ -36,9 +38,7 @@ def translate(
     output: options.Output = None,
     beam: Beam = None,
     n_best: NBest = 1,
-    length_penalty: Annotated[
-        float | None, Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")
-    ] = None,
+    length_penalty: LengthPenalty = None,
     sample: Annotated[bool, Option("--sample", help="Sample tokens at random instead of beam search.")] = False,
     temperature: Annotated[float | None, Option(help="With --sample: lower is safer. Default: 1.")] = None,
     top_k: Annotated[int | None, Option(min=1, help="With --sample: only the k most probable tokens.")] = None,
@@ -47,9 +47,7 @@ def translate(
     prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
     carry: CarryOver = None,
     look: options.Look = None,
-    view: Annotated[
-        str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")
-    ] = None,
+    view: View = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
     device: options.Device = None,
@@ -57,10 +55,8 @@ def translate(
     precision: options.Precision = "auto",
     quiet: options.Quiet = False,
 ) -> None:
-    """Translate texts, a file or standard input: one line out for every line in.
-
-    Results go to standard output, everything else to standard error.
-    """
+    """Translate texts, a file or standard input: one line out for every line in. Results go to standard output,
+    everything else to standard error."""
     import torch
 
     from regard.alignment.carry import read_kinds
@@ -79,12 +75,10 @@ def translate(
         search = search_by(translator.search)
         for lines in line_chunks:
             for answer in translator.answers(lines, search, prefix, details=look_output.wanted):
-                carried = with_carried_over(answer, kinds) if kinds else answer
-                print(_lines(carried, json_, n_best), file=out)
+                print(_lines(with_carried_over(answer, kinds), json_, n_best), file=out)
                 traces = answer.translations[0].traces
                 look_output.show(traces, lambda trace: TRANSLATION.examine(translator, trace))
-                for notice in () if quiet else answer.notices:
-                    complain(f"{_short(answer.source)!r}: {notice}")
+                _complain_of([] if quiet else answer.notices, answer.source)
             out.flush()
     look_output.finish(quiet)
 
@@ -126,6 +120,8 @@ def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
     from regard.alignment.carry import carry_over
     from regard.tasks.translation.predictor import distinct_texts
 
+    if not kinds:
+        return answer
     translations = [
         replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
         for each in answer.translations
@@ -148,5 +144,7 @@ def _lines(answer: Answer, as_json: bool, n_best: int) -> str:
     return answer.text
 
 
-def _short(text: str) -> str:
-    return text if len(text) < 60 else text[:57] + "…"
+def _complain_of(notices: Sequence[str], source: str) -> None:
+    short = source if len(source) < 60 else source[:57] + "…"
+    for notice in notices:
+        complain(f"{short!r}: {notice}")

@@ -24,11 +24,11 @@ MAX_TRACED_WORDS = 400  # words of a text up to which its trace has their self-a
 
 @dataclass(frozen=True)
 class Labelling:
-    """The probabilities of the labels of one text."""
+    """The probabilities of the labels of one text or image."""
 
-    text: str  # tidied
     probabilities: dict[str, float]  # of each label, the most probable first
-    trace: Trace | None = None  # the attention, if asked for
+    trace: Trace | None = None  # the attention, if asked for; of an image, over its patches (see `look.picture`)
+    text: str = ""  # tidied
 
     @property
     def label(self) -> str:
@@ -81,7 +81,7 @@ class Labeller:
                     label = ranked[0][0] if traced_labels is None else traced_labels[row]
                     own = None if self_attention is None else self_attention[place]
                     trace = self._trace(tidied[row], documents[row], weights[place], own, ranked, label)
-                labellings[row] = Labelling(tidied[row], dict(ranked), trace)
+                labellings[row] = Labelling(dict(ranked), trace, tidied[row])
         return [labellings[row] for row in range(len(texts))]
 
     def _self_attention(self, batch: DocumentBatch) -> Matrix | None:

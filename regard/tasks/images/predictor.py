@@ -13,23 +13,9 @@ from regard.look.picture import patches
 from regard.look.trace import AttentionWeights, Trace
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.images.model import ImageModel
-from regard.tasks.classification.labelling import label_trace
+from regard.tasks.classification.labelling import Labelling, label_trace
 from regard.tasks.images.task import BATCH, image_logits
 from regard.tasks.predictor import Predictor
-
-
-@dataclass(frozen=True)
-class ImageLabelling:
-    """The probabilities of the labels of one image."""
-
-    probabilities: dict[str, float]
-    """of each label, the most probable first"""
-    trace: Trace
-    """which patches decided; its source are the patches, by their names: `look.picture` lays it over the image"""
-
-    @property
-    def label(self) -> str:
-        return next(iter(self.probabilities))
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +33,7 @@ class ImageClassifier(Predictor[ImageModel]):
         """Return the most probable label of each image [N, C, height, width]."""
         return [self.labels[number] for number in self.logits(pixels).argmax(-1).tolist()]
 
-    def answers(self, pixels: Tensor) -> list[ImageLabelling]:
+    def answers(self, pixels: Tensor) -> list[Labelling]:
         """Return the probabilities of each image [N, C, height, width], with its attention."""
         labellings = []
         for batch in pixels.split(BATCH):
@@ -58,7 +44,7 @@ class ImageClassifier(Predictor[ImageModel]):
             weights = {name: each.float().cpu().numpy() for name, each in attentions.items()}
             for row, each in enumerate(probabilities):
                 ranked = sorted(zip(self.labels, each, strict=True), key=lambda pair: -pair[1])
-                labellings.append(ImageLabelling(dict(ranked), self._trace(ranked, weights, row)))
+                labellings.append(Labelling(dict(ranked), self._trace(ranked, weights, row)))
         return labellings
 
     def evaluate(self, images: Iterable[tuple[Tensor, str]]) -> LabelScores:
