@@ -51,17 +51,17 @@ def pronunciation(drawn: random.Random) -> Pair:
     word = "".join(drawn.choice(ONSETS.split()) + drawn.choice("aeiou") for _ in range(drawn.randint(2, 4)))
     word = re.sub(r"^([bcflmnrstz])\1", r"\1", word)  # no word begins with a double consonant
     word = word[:-1] + "è" if drawn.random() < 0.1 else word
-    return word, predicted(word)
+    return word, pronounced(word)
 
 
-def predicted(word: str) -> str:
+def pronounced(word: str) -> str:
     """The sounds of a word."""
     sounds, at = "", 0
     while at < len(word):
         for spelling, sound in (*SOUNDS, (".", r"\g<0>")):
-            if result := re.compile(spelling).match(word, at):
-                sounds += result.expand(sound)
-                at = result.end()
+            if match := re.compile(spelling).match(word, at):
+                sounds += match.expand(sound)
+                at = match.end()
                 break
     return sounds
 

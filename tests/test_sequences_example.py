@@ -58,7 +58,7 @@ def test_dates_are_read_as_the_standard_library_reads_them(sequences: ModuleType
     ],
 )
 def test_italian_words_are_said_by_their_rules(sequences: ModuleType, word: str, sounds: str) -> None:
-    assert sequences.said(word) == sounds
+    assert sequences.pronounced(word) == sounds
 
 
 def test_reversal_is_from_the_end(sequences: ModuleType) -> None:

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.flat import FlatRows
+from regard.core.kernels.gpu.launchers import protect_launchers
 from regard.runtime.device_cache import is_capturing
 from regard.runtime.device_guard import device_guard
 
@@ -77,6 +78,7 @@ class _Compiler:
         self._startup: list[Future[None]] = []
         self._thread = threading.local()
         self._lock = threading.Lock()
+        self._launchers: AbstractContextManager[object] = nullcontext()
 
     @property
     def only_compiles(self) -> bool:
@@ -104,6 +106,7 @@ class _Compiler:
         with self._lock:
             if self._pool is None:
                 pool = ThreadPoolExecutor(min(COMPILE_THREADS, os.cpu_count() or 1), "regard-compile")
+                self._launchers = protect_launchers()
                 self._startup = [pool.submit(_build_driver, device), pool.submit(_hash_triton)]
                 self._pool = pool
 
@@ -120,7 +123,8 @@ class _Compiler:
             wait(startup)  # submitted to the pool before this, so there is no deadlock
             with torch.cuda.device(device):  # the current device is a property of the thread
                 variant = kernel.run(*arguments, grid=(1,), warmup=True, **options)
-                variant._init_handles()
+                with self._launchers:
+                    variant._init_handles()
 
         with self._lock:
             self._pending.setdefault(kernel, []).append(pool.submit(compile_kernel))
