@@ -5,6 +5,7 @@ Names are imported at their first use, together with PyTorch, so that the comman
 
 from regard.runtime import started as _started  # noqa: F401  # isort: skip  first: it records the time before anything else is imported
 
+from functools import cache as _cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -35,33 +36,6 @@ if TYPE_CHECKING:
     from regard.tasks.train import train
     from regard.tasks.translation.predictor import Translator
 
-
-_NAMES_OF_MODULES = {
-    "regard.tasks.captioning.predictor": "Captioner",
-    "regard.tasks.classification.predictor": "Classifier",
-    "regard.tasks.images.data": "CaptionedImages Images",
-    "regard.tasks.images.predictor": "ImageClassifier",
-    "regard.core.attention": "Attention attention plan",
-    "regard.core.block_patterns": "Blocks Global RandomBlocks bigbird longformer",
-    "regard.core.coattention": "coattend",
-    "regard.core.featurewise": "FeatureAdditive FeaturePool FeatureTanh Featurewise featurewise",
-    "regard.core.grid_patterns": "Grid",
-    "regard.core.local": "LocalMonotonic LocalPredictive",
-    "regard.core.memory": "Memory",
-    "regard.core.multihead": "MultiHead",
-    "regard.core.normalizers": "Entmax Entmax15 Hard Normalizer Softmax Sparsemax",
-    "regard.core.patterns": "Causal Full Pattern Window per_head",
-    "regard.core.strided_patterns": "Dilated Strided",
-    "regard.core.pool": "Pool",
-    "regard.core.representations": "Representations",
-    "regard.core.result": "Result Top",
-    "regard.core.scores": "Additive Cosine Dot General ScaledDot Score",
-    "regard.tasks.registry": "load",
-    "regard.tasks.train": "train",
-    "regard.tasks.translation.predictor": "Translator",
-}
-"""module → the public names that it defines"""
-
 __all__ = ["Attention", "Memory", "MultiHead", "Representations", "Result", "Top", "attention", "coattend", "plan"]
 __all__ += ["Additive", "Cosine", "Dot", "General", "ScaledDot", "Score"]
 __all__ += ["Entmax", "Entmax15", "Hard", "Normalizer", "Softmax", "Sparsemax"]
@@ -80,17 +54,26 @@ if not TYPE_CHECKING:  # a type checker knows the names from above
 
     def _imported(name: str) -> object:
         """Return the value of a public name, or a module of the package."""
-        if name == "parse_pattern":
-            return import_module("regard.core.pattern_text").parse
-        for module, names in _NAMES_OF_MODULES.items():
-            if name in names.split():
-                return getattr(import_module(module), name)
+        if name in __all__:
+            module, defined_as = _definitions()[name]
+            return getattr(import_module(module), defined_as)
         try:
             return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+    @_cache
+    def _definitions() -> dict[str, tuple[str, str]]:
+        """Return the module and the name there of each public name, from the imports above."""
+        import ast
+        import inspect
+        import sys
+
+        source = inspect.getsource(sys.modules[__name__])
+        imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+        return {each.asname or each.name: (node.module, each.name) for node in imports for each in node.names}
 
 
 def __dir__() -> list[str]:

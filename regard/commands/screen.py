@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -53,13 +53,8 @@ class Terminal:
     def _move(self, done: int, total: int | None, text: str) -> None:
         self._position = done, total
         if self._bar is None:
-            columns = (
-                BarColumn(24),
-                TextColumn("{task.completed:,.0f}"),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-            )
-            self._bar = Progress(*columns, console=self._console, transient=True)
+            texts = TextColumn("{task.completed:,.0f}"), TextColumn("{task.description}")
+            self._bar = Progress(BarColumn(24), *texts, TimeElapsedColumn(), console=self._console, transient=True)
             self._bar.start()
             self._task = self._bar.add_task(text, total=total)
         assert self._task is not None
@@ -84,18 +79,11 @@ def warnings_as_notices() -> Iterator[None]:
     with warnings.catch_warnings():
         default = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, RegardWarning):
                 complain(str(message))
             else:
-                default(message, category, filename, lineno, file, line)
+                default(message, category, *place, **more)
 
         warnings.showwarning = show
         warnings.simplefilter("always", RegardWarning)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.core.checks import whole_number
 from regard.core.patterns import Full, Pattern, PerHead, Window
 from regard.core.scores import at_least_float32
-from regard.runtime.autocast import without_autocast
+from regard.runtime.precision import without_autocast
 
 
 def LocalMonotonic(reach: int) -> Window:  # a function, named like the pattern that it returns

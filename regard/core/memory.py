@@ -20,7 +20,7 @@ from regard.core.plan import choose
 from regard.core.request import CachedStates, CallOptions, Lengths
 from regard.core.result import Result
 from regard.core.scores import Score, at_least_float32
-from regard.runtime.autocast import autocast_dtype
+from regard.runtime.precision import autocast_dtype
 from regard.runtime.transforms import active_transform
 
 Mode = tuple[bool, bool, torch.dtype | None]  # (gradients are recorded, inference mode, the dtype of autocast or None)

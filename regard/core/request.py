@@ -16,7 +16,7 @@ from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_custom
 from regard.core.scores import AdditiveTerms, Bilinear, Score, Terms, at_least_float32, terms_of
-from regard.runtime.autocast import autocast_dtype
+from regard.runtime.precision import autocast_dtype
 from regard.runtime.transforms import active_transform
 
 Lengths = Tensor | Sequence[int]  # how many keys are real (not padding); its shape is a prefix of the leading dims

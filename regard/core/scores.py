@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.checks import positive, shape, whole_number
-from regard.runtime.autocast import without_autocast
+from regard.runtime.precision import without_autocast
 
 Select = Callable[[Tensor], Tensor]
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from regard.runtime.autocast import autocast_dtype
+from regard.runtime.precision import autocast_dtype
 
 PACKED_FOR_ROWS = 64  # the number of rows of x for which W is packed; the actual number may differ
 

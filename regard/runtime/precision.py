@@ -28,6 +28,17 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
     return torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16)
 
 
+def autocast_dtype(device: torch.device) -> torch.dtype | None:
+    """Return the dtype in which autocast computes matrix products; None: autocast is off."""
+    kind = device.type
+    return torch.get_autocast_dtype(kind) if kind != "meta" and torch.is_autocast_enabled(kind) else None
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Return a context in which autocast is off, so that products keep the dtype of their factors."""
+    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
+
+
 def tf32_products(precision: Precision, device: torch.device) -> AbstractContextManager[None]:
     """Return a context for training on a GPU: TF32 products unless `precision` is `fp32`.
 

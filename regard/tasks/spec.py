@@ -58,10 +58,8 @@ class EvaluationOptions:
     reverse: bool = False
     languages: tuple[str, str] | None = None
     beam: int | None = None
-    diagnose: str | None = None
-    """a measure of look/diagnostics.py"""
-    show: int | None = None
-    """how many sentences `diagnose` lists"""
+    diagnose: str | None = None  # a measure of look/diagnostics.py
+    show: int | None = None  # how many sentences `diagnose` lists
     calibrated: bool = False
 
     def refuse(self, names: Sequence[str], reason: str) -> None:

@@ -136,15 +136,8 @@ class Reporter:
         before = time.monotonic()
         mean = self.loss  # synchronizes with a GPU, which completes all updates so far
         self._recent[-1] = tokens, seconds + time.monotonic() - before
-        self.note(
-            "update",
-            update=progress.update,
-            epoch=progress.epoch,
-            loss=round(mean, 4),
-            tokens=self._tokens,
-            tokens_per_second=round(self._speed),
-            seconds=round(since, 2),
-        )
+        speed = {"tokens": self._tokens, "tokens_per_second": round(self._speed), "seconds": round(since, 2)}
+        self.note("update", update=progress.update, epoch=progress.epoch, loss=round(mean, 4), **speed)
         self._show(progress, plan, mean)
 
     @property
@@ -161,17 +154,10 @@ class Reporter:
 
     def validation(self, progress: Progress, validation: Validation, better: bool) -> None:
         """Log a validation, and show it."""
-        self.note(
-            "validation",
-            update=progress.update,
-            epoch=progress.epoch,
-            score=round(validation.score, 3),
-            best=better,
-            loss=round(self.loss, 4),
-            dev_loss=None if validation.loss is None else round(validation.loss, 4),
-            seconds=round(progress.seconds, 2),
-            **validation.facts,
-        )
+        loss = None if validation.loss is None else round(validation.loss, 4)
+        scores = {"score": round(validation.score, 3), "loss": round(self.loss, 4), "dev_loss": loss, "best": better}
+        facts = {**scores, "seconds": round(progress.seconds, 2), **validation.facts}
+        self.note("validation", update=progress.update, epoch=progress.epoch, **facts)
         mark = "  best so far" if better else ""
         self._screen.say(f"update {progress.update:,}: {validation.summary}, loss {self.loss:.3f}{mark}")
         self._screen.say(f"    {validation.example}")

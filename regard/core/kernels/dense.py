@@ -20,7 +20,7 @@ from regard.core.patterns import Causal, Full
 from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import at_least_float32
-from regard.runtime.autocast import without_autocast
+from regard.runtime.precision import without_autocast
 
 _MAX_MASKED_PAIRS = 1 << 14  # pairs (T · S): below this a dense mask costs less than the tiles' bookkeeping
 _MIN_BLOCKED_PAIRS = 1 << 18  # from here on torch's float32 takes longer than TF32 along blocks (docs/performance.md)

@@ -21,7 +21,7 @@ from regard.core.patterns import Causal, Full
 from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import Additive, Score, at_least_float32, terms_of
-from regard.runtime.autocast import without_autocast
+from regard.runtime.precision import without_autocast
 
 MAX_QUERIES = 16
 """the largest number of queries per row that this kernel takes, if gradients are off; in beam search, of hypotheses"""

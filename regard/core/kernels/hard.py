@@ -24,8 +24,7 @@ from regard.core.request import Request
 from regard.core.result import Result
 from regard.core.scores import at_least_float32
 from regard.runtime import noise
-from regard.runtime.autocast import without_autocast
-from regard.runtime.precision import float32_products
+from regard.runtime.precision import float32_products, without_autocast
 
 _MAX_PAIRS = 1 << 22  # of `DenseHard`, over all rows of the batch; their energies take 16 MiB
 

@@ -20,7 +20,7 @@ from regard.core.reference import counters, drop, log_sum_exp, weights_of
 from regard.core.request import Request
 from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms, at_least_float32
 from regard.runtime import noise
-from regard.runtime.autocast import without_autocast
+from regard.runtime.precision import without_autocast
 
 
 def gradients(
