@@ -17,8 +17,8 @@ from tests.look.traces import marathi
 
 def test_version_and_help() -> None:
     assert regard("--version").stdout.startswith("regard 0.")
-    said = regard("--help").stdout
-    assert all(command in said for command in ("demo", "train", "translate", "evaluate", "align", "look", "pattern"))
+    message = regard("--help").stdout
+    assert all(command in message for command in ("demo", "train", "translate", "evaluate", "align", "look", "pattern"))
 
 
 @pytest.mark.parametrize("arguments", [None, ["--help"], ["--version"], ["train", "--help"], ["look", "TRACE"]])

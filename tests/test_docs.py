@@ -50,11 +50,11 @@ class Block(NamedTuple):
 def blocks(text: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page; the output of a Python block is part of it."""
     start = 0
-    while found := FENCED.search(text, start):
-        python = found["kind"] == "python"
-        start = found.end() if python or found["output"] is None else found.start("output") - len("```\n")
-        line = text.count("\n", 0, found.start("text")) + 1
-        yield Block(found["kind"], found["text"], found["comment"] or "", found["output"] if python else None, line)
+    while result := FENCED.search(text, start):
+        python = result["kind"] == "python"
+        start = result.end() if python or result["output"] is None else result.start("output") - len("```\n")
+        line = text.count("\n", 0, result.start("text")) + 1
+        yield Block(result["kind"], result["text"], result["comment"] or "", result["output"] if python else None, line)
 
 
 def run_block(block: Block, page: Path, names: dict[str, object]) -> None:
@@ -137,11 +137,11 @@ def adapt(world: Path, page: Path, models: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
 def test_python_runs_and_prints_what_the_page_shows(page: Path, world: Path, models: Path) -> None:
     adapt(world, page, models)
-    ready = [block for block in python_blocks(page) if not block.comment.startswith("not run: ")]
-    if any("= regard.train(" in block.text for block in ready):
+    prepared = [block for block in python_blocks(page) if not block.comment.startswith("not run: ")]
+    if any("= regard.train(" in block.text for block in prepared):
         (world / "model").unlink()  # the page trains its own
     names: dict[str, object] = {}
-    for block in ready:
+    for block in prepared:
         run_block(block, page, names)
 
 
@@ -191,16 +191,16 @@ def command_lines(page: Path) -> list[Line]:
     text = runnable_text(page)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     texts = [block.text for block in blocks(text) if block.kind == ""] + INDENTED.findall(prose)
-    found = []
+    result = []
     for block in texts:
         for line, rest in shell_lines(block):
             if start := re.match(r"(\$ |cat \S+ \| )?regard (?=[a-z])", line):
-                found.append(Line(arguments(line[start.end() :]), rest if start[1] == "$ " else ""))
+                result.append(Line(arguments(line[start.end() :]), rest if start[1] == "$ " else ""))
     for code in INLINE.findall(INDENTED.sub("", prose)):
         start = re.match(rf"(?:[A-Z_]+=\w+ )?(?:regard |(?=(?:{'|'.join(COMMANDS)}) --))(?=[a-z])", code)
         if start:
-            found.append(Line(arguments(code[start.end() :]), ""))
-    return found
+            result.append(Line(arguments(code[start.end() :]), ""))
+    return result
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)

@@ -22,14 +22,14 @@ def drawing() -> ModuleType:
 
 
 def test_every_line_runs_and_is_drawn(drawing: ModuleType) -> None:
-    found = list(drawing.kinds())
+    result = list(drawing.kinds())
     text = drawing.PAGE.read_text(encoding="utf-8")
-    assert len(found) == text.count("| `out = ") == len({each.picture for each in found})
-    for each in found:
+    assert len(result) == text.count("| `out = ") == len({each.picture for each in result})
+    for each in result:
         assert np.isfinite(each.weights).all() and each.weights.max() > 0, each.kind
-        kept = (DOCS / each.picture).read_text(encoding="utf-8")
+        remaining = (DOCS / each.picture).read_text(encoding="utf-8")
         pattern = r'<g class="s(\d+)">'
-        mine, theirs = (np.array(re.findall(pattern, svg), int) for svg in (drawing.drawn(each), kept))
+        mine, theirs = (np.array(re.findall(pattern, svg), int) for svg in (drawing.drawn(each), remaining))
         assert mine.shape == theirs.shape, each.kind
         if each.kind in ("hard, stochastic", "hard, Gumbel") and torch.__version__ < "2.7":
             continue  # torch.randint of large ranges draws other numbers since 2.7

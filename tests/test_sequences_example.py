@@ -33,10 +33,10 @@ def test_dates_are_read_as_the_standard_library_reads_them(sequences: ModuleType
     for source, target in sequences.parts("dates")["test"]:
         for form in WRITTEN:
             try:
-                found = datetime.strptime(source, form)
+                result = datetime.strptime(source, form)
             except ValueError:
                 continue
-            assert found.date().isoformat() == target
+            assert result.date().isoformat() == target
             read += 1
     assert read > 600  # all but those with an ordinal
 

@@ -19,15 +19,15 @@ PAIRS = [
 
 def test_each_pair_in_its_place_and_empty_sides_without_links() -> None:
     translator = Told(same_word)
-    found = list(align(PAIRS, translator))
-    assert found == [parse_links("1-0 2-1"), *[frozenset()] * 3, parse_links("0-0"), frozenset()]
+    result = list(align(PAIRS, translator))
+    assert result == [parse_links("1-0 2-1"), *[frozenset()] * 3, parse_links("0-0"), frozenset()]
     assert translator.asked == [PAIRS[0], PAIRS[4], PAIRS[5]], "a model is not asked about nothing"
 
 
 def test_more_pairs_than_are_aligned_together() -> None:
     pairs = [("a b", "b")] * BATCH_SIZE + [("", "")] + [("a", "a")] * BATCH_SIZE
-    found = list(align(pairs, Told(same_word)))
-    assert found == [{(1, 0)}] * BATCH_SIZE + [frozenset()] + [{(0, 0)}] * BATCH_SIZE
+    result = list(align(pairs, Told(same_word)))
+    assert result == [{(1, 0)}] * BATCH_SIZE + [frozenset()] + [{(0, 0)}] * BATCH_SIZE
 
 
 def test_two_directions_are_put_together_source_first() -> None:
@@ -84,9 +84,9 @@ def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:
     """The model is not asked, nor are its tokens counted: of 5 MB on both sides there is no table that fits."""
     long = "a " * (MAX_CHARACTERS // 2 + 1)
     pairs = [("a b", "b"), (long, "a"), ("a", "x " * 1_000_000), ("a", "a")]
-    translator, told = Told(same_word), list[str]()
-    found = list(align(pairs, translator, notify=told.append))
-    assert found == [{(1, 0)}, frozenset(), frozenset(), {(0, 0)}]
+    translator, report = Told(same_word), list[str]()
+    result = list(align(pairs, translator, notify=report.append))
+    assert result == [{(1, 0)}, frozenset(), frozenset(), {(0, 0)}]
     assert translator.asked == [pairs[0], pairs[3]]
-    assert told == ["2 lines skipped, longer than 2,000 characters, no links there: 2, 3"]
+    assert report == ["2 lines skipped, longer than 2,000 characters, no links there: 2, 3"]
     assert list(align(pairs, Told(same_word), Told(same_word)))[1] == frozenset()

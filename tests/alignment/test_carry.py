@@ -92,7 +92,7 @@ def test_a_trace_carries_over_through_its_own_weights() -> None:
     )
     sides = [
         [
-            *(Span(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", text)),
+            *(Span(result.group(), result.start(), result.end()) for result in re.finditer(r"\S+", text)),
             Span("", len(text), len(text)),
         ]
         for text in (source, target)

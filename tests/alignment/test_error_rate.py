@@ -47,8 +47,8 @@ def test_at_the_ends(links: str, gold: str, expected: tuple[float, float, float]
 def test_the_interval_is_that_of_a_coin() -> None:
     """100 sentences of one link each, 30 of them wrong: AER is the share of wrong ones, of standard error √(pq/n)."""
     gold = [parse_gold("0-0")] * 100
-    found = [parse_links("0-0")] * 70 + [parse_links("1-1")] * 30
-    rate = error_rate(found, gold)
+    result = [parse_links("0-0")] * 70 + [parse_links("1-1")] * 30
+    rate = error_rate(result, gold)
     error = 1.96 * math.sqrt(0.3 * 0.7 / 100)
     assert rate.aer == pytest.approx(0.3)
     assert rate.interval == (pytest.approx(0.3 - error, abs=0.015), pytest.approx(0.3 + error, abs=0.015))

@@ -29,33 +29,33 @@ WEIGHTS = [
 
 
 def test_summed_over_source_pieces_averaged_over_target_pieces() -> None:
-    found = token_weights(trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent")
+    result = token_weights(trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent")
     expected = [[0.3, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.1, 0.8], [0.4, 0.0, 0.6]]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
 def test_one_step_later_is_the_row_of_the_next_piece() -> None:
-    found = token_weights(
+    result = token_weights(
         trace(SOURCE, TARGET, WEIGHTS), "unseen boys run", "des garçons cou rent", HeadSelection(next_step=True)
     )
     expected = [[0.1, 0.7, 0.2], [0.05, 0.5, 0.4], [0.4, 0.0, 0.6], [0.0, 0.5, 0.0]]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
 def test_one_step_later_the_last_piece_of_an_unfinished_text_keeps_its_own() -> None:
     unfinished = Side(TARGET.text, TARGET.pieces[:-1])
-    found = token_weights(
+    result = token_weights(
         trace(SOURCE, unfinished, WEIGHTS[:-1]), "unseen boys run", TARGET.text, HeadSelection(next_step=True)
     )
-    np.testing.assert_allclose(found[-1], [0.4, 0.0, 0.6], atol=1e-6)
+    np.testing.assert_allclose(result[-1], [0.4, 0.0, 0.6], atol=1e-6)
 
 
 def test_tokens_are_as_given_however_the_text_was_tidied() -> None:
     """Runs of blanks separate; a no-break space does not; a token of nothing but one counts, and has no weight."""
     lines = " unseen\u00a0boys   run\t\u00a0", unicodedata.normalize("NFD", "des garçons \u00a0 cou\u00a0rent")
-    found = token_weights(trace(SOURCE, TARGET, WEIGHTS), *lines)
+    result = token_weights(trace(SOURCE, TARGET, WEIGHTS), *lines)
     expected = [[0.6, 0.0, 0.0], [0.9, 0.1, 0.0], [0.0, 0.0, 0.0], [0.25, 0.7, 0.0]]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("source", "target"), [("unseen boy run", TARGET.text), (SOURCE.text, "des garçons")])
@@ -95,20 +95,20 @@ lines = st.lists(
 @given(lines, lines)
 def test_every_weight_goes_to_a_token_or_the_end(source: str, target: str) -> None:
     given_trace = drawn(source, target)
-    found = token_weights(given_trace, source, target)
-    assert found.shape == (len(tokens(target)), len(tokens(source)))
+    result = token_weights(given_trace, source, target)
+    assert result.shape == (len(tokens(target)), len(tokens(source)))
     full = [bool(tidy(token)) for token in tokens(target)]
     ends = token_weights(given_trace, source, target)  # what is missing to 1 lies between 0 and 1
     assert all((0 <= row.sum() <= 1 + 1e-5) if there else not row.any() for row, there in zip(ends, full, strict=True))
     counts = [len(real(tidy(token)).pieces) - 1 for token in tokens(target)]
-    total = float((found.sum(1) * counts).sum())
+    total = float((result.sum(1) * counts).sum())
     assert total == pytest.approx(float(given_trace.weights[:-1, :-1].sum()), abs=1e-4)
 
 
 # links
 
 
-ROWS = np.array([[0.6, 0.3, 0.0], [0.5, 0.4, 0.1], [0.1, 0.2, 0.2], [0.0, 0.0, 0.0]], np.float32)
+ROW_COUNT = np.array([[0.6, 0.3, 0.0], [0.5, 0.4, 0.1], [0.1, 0.2, 0.2], [0.0, 0.0, 0.0]], np.float32)
 """the last two look at the end token most: 0.5 and 1"""
 
 
@@ -126,7 +126,7 @@ ROWS = np.array([[0.6, 0.3, 0.0], [0.5, 0.4, 0.1], [0.1, 0.2, 0.2], [0.0, 0.0, 0
     ],
 )
 def test_links_from_weights(method: str, min_weight: float | None, end: bool, expected: str) -> None:
-    assert links_of(ROWS, method, min_weight, end) == parse_links(expected)  # type: ignore[arg-type]
+    assert links_of(ROW_COUNT, method, min_weight, end) == parse_links(expected)  # type: ignore[arg-type]
 
 
 def test_mutual_is_each_others_largest() -> None:
@@ -142,7 +142,7 @@ def test_no_tokens_no_links() -> None:
 
 def test_another_method_is_refused() -> None:
     with pytest.raises(ValueError, match="expected one of argmax, threshold, mutual, got 'best'"):
-        links_of(ROWS, "best")  # type: ignore[arg-type]
+        links_of(ROW_COUNT, "best")  # type: ignore[arg-type]
 
 
 def test_both_directions_combined() -> None:

@@ -36,10 +36,10 @@ def trace(source: str, target: str) -> Trace:
 
 
 def test_the_head_that_aligns_is_found_without_gold() -> None:
-    told: list[str] = []
-    found = best_selection([trace(*pair) for pair in PAIRS[:5]], PAIRS[:5], PAIRS, told.append)
-    assert found == HeadSelection(1, 1, next_step=True)
-    assert told[0].startswith("read: layer 1, head 1, one step later, which agrees best")
+    report: list[str] = []
+    result = best_selection([trace(*pair) for pair in PAIRS[:5]], PAIRS[:5], PAIRS, report.append)
+    assert result == HeadSelection(1, 1, next_step=True)
+    assert report[0].startswith("read: layer 1, head 1, one step later, which agrees best")
 
 
 def test_every_head_is_tried() -> None:
@@ -63,12 +63,12 @@ def test_means_and_single_heads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (HeadSelection(2), "layer: expected 0 to 1, got 2"),
         (HeadSelection(0, 4), "head: expected 0 to 1, got 4"),
     ],
 )
-def test_a_head_that_is_not_there(wrong: HeadSelection, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_head_that_is_not_there(wrong: HeadSelection, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         wrong.weights(trace(*PAIRS[0]))

@@ -19,9 +19,9 @@ Pairs = list[tuple[list[str], list[str]]]
 FLAT = np.ones(2 * MAX_JUMP + 3)
 
 
-def enumerated(said: Floats, by_none: Floats, table: Floats, null: float) -> tuple[float, Floats, Floats]:
+def enumerated(message: Floats, by_none: Floats, table: Floats, null: float) -> tuple[float, Floats, Floats]:
     """Of one sentence [T, N], from every way to say it: each word by a place, or by none, which stays at the place."""
-    words, places = said.shape
+    words, places = message.shape
     total, believed, jumps = 0.0, np.zeros((words, places)), np.zeros(table.shape)
     for way in product([None, *range(places)], repeat=words):
         at, chance, taken = 0, 1.0, []
@@ -29,7 +29,7 @@ def enumerated(said: Floats, by_none: Floats, table: Floats, null: float) -> tup
             if place is None:
                 chance *= null * by_none[word]
                 continue
-            chance *= (1 - null) * table[at, place] * said[word, place]
+            chance *= (1 - null) * table[at, place] * message[word, place]
             taken.append((at, place))
             at = place + 1
         taken.append((at, places))
@@ -46,13 +46,13 @@ def enumerated(said: Floats, by_none: Floats, table: Floats, null: float) -> tup
 @pytest.mark.parametrize(("words", "places"), [(1, 1), (1, 3), (3, 1), (3, 3), (5, 3), (4, 4)])
 def test_beliefs_are_those_of_all_ways_enumerated(words: int, places: int) -> None:
     draw = np.random.default_rng(words * 10 + places)
-    said, by_none = draw.random((words, 2, places)), draw.random((words, 2))
+    message, by_none = draw.random((words, 2, places)), draw.random((words, 2))
     table = transitions(draw.random(FLAT.shape), places).astype(np.float64)
-    found = forward_backward(said, by_none, table, 0.3)
-    whole = [enumerated(said[:, one], by_none[:, one], table, 0.3) for one in range(2)]
-    assert found.likelihood == pytest.approx(sum(np.log(total) for total, _, _ in whole))
-    np.testing.assert_allclose(found.positions, np.stack([believed for _, believed, _ in whole], 1), atol=1e-9)
-    np.testing.assert_allclose(found.jumps, sum(jumps for _, _, jumps in whole), atol=1e-9)
+    result = forward_backward(message, by_none, table, 0.3)
+    whole = [enumerated(message[:, one], by_none[:, one], table, 0.3) for one in range(2)]
+    assert result.likelihood == pytest.approx(sum(np.log(total) for total, _, _ in whole))
+    np.testing.assert_allclose(result.positions, np.stack([believed for _, believed, _ in whole], 1), atol=1e-9)
+    np.testing.assert_allclose(result.jumps, sum(jumps for _, _, jumps in whole), atol=1e-9)
 
 
 def test_jumps_of_one_width_are_alike() -> None:
@@ -79,8 +79,8 @@ def test_no_iteration_makes_it_less_likely() -> None:
     pairs: Pairs = []
     for _ in range(200):
         source = draw.integers(20, size=draw.integers(1, 8)).tolist()
-        kept = [word for word in source if draw.random() < 0.9] or source
-        pairs.append(([f"s{word}" for word in source], [f"t{word}" for word in reversed(kept)]))
+        remaining = [word for word in source if draw.random() < 0.9] or source
+        pairs.append(([f"s{word}" for word in source], [f"t{word}" for word in reversed(remaining)]))
     corpus = corpus_of(pairs)
     model, before = em_step(corpus, Model(uniform_lexicon(corpus), FLAT, FLAT), agreement=False)
     seen = []
@@ -102,10 +102,10 @@ def test_words_and_their_order_are_found() -> None:
     for (one, eins), (verb, tun), (two, zwei) in product(subjects, verbs, subjects):
         if one != two:
             pairs.append((["the", one, verb, two], [eins, zwei, tun]))
-    found = statistical_links(pairs)
+    result = statistical_links(pairs)
     wanted = {(1, 0), (3, 1), (2, 2)}
-    assert all(wanted <= links for links in found)
-    assert sum(len(links) for links in found) <= len(pairs) * 4
+    assert all(wanted <= links for links in result)
+    assert sum(len(links) for links in result) <= len(pairs) * 4
 
 
 def test_the_other_way_round_gives_the_same_links() -> None:
@@ -138,24 +138,24 @@ def test_the_sample_corpus_is_linked_as_people_do_and_the_same_each_time() -> No
 def test_sides_without_words_have_no_links() -> None:
     assert statistical_links([]) == []
     assert statistical_links([([], []), (["a"], []), ([], ["b"])]) == [frozenset()] * 3
-    found = statistical_links([([], ["b"]), *[(["a"], ["b"])] * 20, (["a"], [])])
-    assert found == [frozenset(), *[frozenset({(0, 0)})] * 20, frozenset()]
+    result = statistical_links([([], ["b"]), *[(["a"], ["b"])] * 20, (["a"], [])])
+    assert result == [frozenset(), *[frozenset({(0, 0)})] * 20, frozenset()]
 
 
 def test_very_long_sentences() -> None:
     long = [f"word{number}" for number in range(200)]
     pairs = [(long, long), (long, long[:1]), (long[:1], long), *[([word], [word]) for word in long]]
-    found = statistical_links(pairs)
-    assert len({(number, number) for number in range(200)} & found[0]) > 190
-    assert (0, 0) in found[1] and (0, 0) in found[2]
+    result = statistical_links(pairs)
+    assert len({(number, number) for number in range(200)} & result[0]) > 190
+    assert (0, 0) in result[1] and (0, 0) in result[2]
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(*[st.lists(st.text(max_size=3), max_size=4)] * 2), max_size=6))
 def test_any_text_has_links_within_it(pairs: Pairs) -> None:
-    found = statistical_links(pairs)
-    assert len(found) == len(pairs)
-    for (source, target), links in zip(pairs, found, strict=True):
+    result = statistical_links(pairs)
+    assert len(result) == len(pairs)
+    for (source, target), links in zip(pairs, result, strict=True):
         assert all(0 <= one < len(source) and 0 <= two < len(target) for one, two in links)
 
 

@@ -53,16 +53,16 @@ def test_the_textbooks_table(iterations: int, expected: tuple[float, ...]) -> No
     """The textbook's example of three pairs (Koehn 2010, Statistical Machine Translation): all alike at first."""
     corpus = corpus_of(TEXTBOOK)
     alike = np.full(len(corpus.source_of), 0.25, np.float32)
-    found = plain(corpus, replace(uniform_lexicon(corpus), forward=alike, backward=alike), iterations)
-    table = pairs_of(corpus, found.forward)
+    result = plain(corpus, replace(uniform_lexicon(corpus), forward=alike, backward=alike), iterations)
+    table = pairs_of(corpus, result.forward)
     keys = [("das", "the"), ("das", "book"), ("das", "house"), ("haus", "the"), ("haus", "house")]
     np.testing.assert_allclose([table[key] for key in keys], expected, atol=5e-3 if iterations > 3 else 6e-5)
 
 
 def test_with_null_agreement_and_what_is_unseen_the_best_stays_the_best() -> None:
     corpus = corpus_of(TEXTBOOK * 50)
-    found = model_one(corpus, 10)
-    for table in (pairs_of(corpus, found.forward), pairs_of(corpus, found.backward)):
+    result = model_one(corpus, 10)
+    for table in (pairs_of(corpus, result.forward), pairs_of(corpus, result.backward)):
         for ours, theirs in (("das", "the"), ("haus", "house"), ("buch", "book"), ("ein", "a")):
             others = [value for (one, two), value in table.items() if (one == ours) != (two == theirs)]
             assert table[ours, theirs] > 0.5 > 5 * max(others)
@@ -75,8 +75,8 @@ def test_each_cell_has_its_word_pair(pairs: list[tuple[list[str], list[str]]]) -
     for group in corpus.groups:
         cells = corpus.cells[group.cells].reshape(group.shape)
         for number, table in zip(group.numbers.tolist(), cells, strict=True):
-            found = [(corpus.sources[corpus.source_of[k]], corpus.targets[corpus.target_of[k]]) for k in table.ravel()]
-            assert found == list(product(*pairs[number]))
+            result = [(corpus.sources[corpus.source_of[k]], corpus.targets[corpus.target_of[k]]) for k in table.ravel()]
+            assert result == list(product(*pairs[number]))
             seen.append(number)
     assert sorted(seen) == [number for number, sides in enumerate(pairs) if all(sides)]
     assert len(set(zip(corpus.source_of.tolist(), corpus.target_of.tolist(), strict=True))) == len(corpus.source_of)
@@ -100,8 +100,8 @@ def test_no_iteration_makes_it_less_likely(pairs: list[tuple[list[str], list[str
 def test_shares_and_what_is_left_for_the_unseen_are_one(pairs: list[tuple[list[str], list[str]]]) -> None:
     corpus = corpus_of(pairs)
     counts = model_one_counts(corpus, uniform_lexicon(corpus))
-    found = m_step(corpus, counts, unseen=2.0)
-    for words, table in ((corpus.source_of, found.forward), (corpus.target_of, found.backward)):
+    result = m_step(corpus, counts, unseen=2.0)
+    for words, table in ((corpus.source_of, result.forward), (corpus.target_of, result.backward)):
         whole = np.bincount(words, np.bincount(corpus.cells, counts.forward, len(words)))
         np.testing.assert_allclose(np.bincount(words, table), whole / (whole + 2), atol=1e-5)
 
@@ -133,7 +133,7 @@ def test_forms_inherit_as_often_as_they_are_seen() -> None:
     corpus = corpus_of([(["go"], ["geht", "gehts", "geht"]), (["go"], ["geht"])])
     short = prefix_corpus(corpus)
     lexicon = Lexicon(*(np.array([value], np.float32) for value in (0.8, 0.5, 0.1, 0.2)))
-    found = lexicon_from_prefixes(corpus, short, lexicon)
-    assert pairs_of(corpus, found.forward) == pytest.approx({("go", "geht"): 0.6, ("go", "gehts"): 0.2})
-    assert pairs_of(corpus, found.backward) == pytest.approx({("go", "geht"): 0.5, ("go", "gehts"): 0.5})
-    np.testing.assert_allclose(found.target_null, [0.075, 0.025], atol=1e-6)
+    result = lexicon_from_prefixes(corpus, short, lexicon)
+    assert pairs_of(corpus, result.forward) == pytest.approx({("go", "geht"): 0.6, ("go", "gehts"): 0.2})
+    assert pairs_of(corpus, result.backward) == pytest.approx({("go", "geht"): 0.5, ("go", "gehts"): 0.5})
+    np.testing.assert_allclose(result.target_null, [0.075, 0.025], atol=1e-6)

@@ -24,9 +24,9 @@ def test_written_links_are_sorted_as_numbers() -> None:
 
 
 def test_sure_links_are_possible_too() -> None:
-    found = parse_gold("0-0 1p2 2?1 3-3 3p3")
-    assert found.sure == {(0, 0), (3, 3)}
-    assert found.possible == {(0, 0), (1, 2), (2, 1), (3, 3)}
+    result = parse_gold("0-0 1p2 2?1 3-3 3p3")
+    assert result.sure == {(0, 0), (3, 3)}
+    assert result.possible == {(0, 0), (1, 2), (2, 1), (3, 3)}
 
 
 @pytest.mark.parametrize("token", ["0", "0-", "-1-2", "0–1", "a-b", "0-1-2", "0_1", "1.0-2", "²-1", "0P1"])
@@ -61,7 +61,7 @@ def test_links_within_their_pairs_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (["0-0", "2-1"], "line 2: link 2-1 lies outside of the pair, which has 2 source and 3 target tokens"),
         (["0-0", "1-3"], "line 2: link 1-3"),
@@ -69,10 +69,10 @@ def test_links_within_their_pairs_are_taken(tmp_path: Path) -> None:
         (["0-0", "0-0", ""], "for each of 2 pairs, got 3"),
     ],
 )
-def test_links_outside_of_their_pairs_are_refused(lines: list[str], said: str, tmp_path: Path) -> None:
+def test_links_outside_of_their_pairs_are_refused(lines: list[str], message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected") as raised:
         read_gold(written(tmp_path / "gold", lines), [(2, 2), (2, 3)])
-    assert said in str(raised.value) and "counts from 1" not in str(raised.value)
+    assert message in str(raised.value) and "counts from 1" not in str(raised.value)
 
 
 def test_a_file_that_counts_from_1_is_told(tmp_path: Path) -> None:

@@ -70,10 +70,10 @@ def test_a_chain_grows_link_by_link_and_also_backwards() -> None:
 @settings(deadline=None)
 @given(some, some)
 def test_each_lies_between_intersection_and_union(forward: frozenset[Link], backward: frozenset[Link]) -> None:
-    found = {how: symmetrize(forward, backward, how) for how in SYMMETRIZATIONS}
-    assert found["intersection"] <= found["grow-diag"]
-    assert found["grow-diag"] <= found["grow-diag-final-and"] <= found["union"]
-    assert found["grow-diag"] <= found["grow-diag-final"] <= found["union"]
+    result = {how: symmetrize(forward, backward, how) for how in SYMMETRIZATIONS}
+    assert result["intersection"] <= result["grow-diag"]
+    assert result["grow-diag"] <= result["grow-diag-final-and"] <= result["union"]
+    assert result["grow-diag"] <= result["grow-diag-final"] <= result["union"]
 
 
 @settings(deadline=None)

@@ -44,6 +44,6 @@ def test_punctuation_is_split_off(line: str, expected: str) -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_splitting_moves_nothing_but_blanks_and_is_done_once(line: str) -> None:
-    found = split_punctuation(line)
-    assert found.replace(" ", "") == tidy(line).replace(" ", "")
-    assert split_punctuation(found) == found
+    result = split_punctuation(line)
+    assert result.replace(" ", "") == tidy(line).replace(" ", "")
+    assert split_punctuation(result) == result

@@ -61,7 +61,7 @@ COMPANIONS = {
 """what an option is mostly given with, as it has no effect alone"""
 
 
-def among(*values: str) -> Value:
+def one_of(*values: str) -> Value:
     return lambda draw: draw.choice(values)
 
 
@@ -91,16 +91,16 @@ def trace(draw: Draw) -> str:
 
 FLAG: Value = lambda draw: ""  # noqa: E731, a table of its own
 SHARED: dict[str, Value] = {
-    "--device": among(*["cpu"] * 6, "cuda:7", "gpu"),
-    "--threads": among("1", "1", "1", "1", "0"),
-    "--precision": among("auto", "fp32", "fp32", "bf16", "auto", "fp8"),
+    "--device": one_of(*["cpu"] * 6, "cuda:7", "gpu"),
+    "--threads": one_of("1", "1", "1", "1", "0"),
+    "--precision": one_of("auto", "fp32", "fp32", "bf16", "auto", "fp8"),
 }
 LOOKING: dict[str, Value] = {
-    "--look": among(*LOOKS),
-    "--view": among("grid", "links", "text", "sky"),
+    "--look": one_of(*LOOKS),
+    "--view": one_of("grid", "links", "text", "sky"),
     "--json": FLAG,
     "--quiet": FLAG,
-    "--output": among(*OUTPUTS),
+    "--output": one_of(*OUTPUTS),
     "-i": usually("source.txt", "few.tsv", "good.tsv.gz"),
 }
 OPTIONS: dict[str, dict[str, Value]] = {
@@ -113,19 +113,19 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--sample": FLAG,
         "--temperature": real(-0.5, 2),
         "--top-k": whole(0, 9),
-        "--top-p": among("0.9", "1", "0.01", "0", "2", "x"),
+        "--top-p": one_of("0.9", "1", "0.01", "0", "2", "x"),
         "--seed": whole(0, 9),
-        "--prefix": among(*TEXTS),
-        "--carry": among("numbers", "numbers,names", "all", ""),
+        "--prefix": one_of(*TEXTS),
+        "--carry": one_of("numbers", "numbers,names", "all", ""),
     },
     "classify": {**SHARED, **LOOKING, "-p": FLAG, "--calibrated": FLAG},
     "evaluate": {
         **SHARED,
         "--reverse": FLAG,
-        "--from": among("en", "xx"),
-        "--to": among("mr", "xx"),
+        "--from": one_of("en", "xx"),
+        "--to": one_of("mr", "xx"),
         "--beam": whole(0, 4),
-        "--diagnose": among("missed", "repeated", "entropy", "punctuation", "end", "odd"),
+        "--diagnose": one_of("missed", "repeated", "entropy", "punctuation", "end", "odd"),
         "--show": whole(0, 5),
         "--calibrated": FLAG,
         "--json": FLAG,
@@ -133,47 +133,47 @@ OPTIONS: dict[str, dict[str, Value]] = {
     "align": {
         **SHARED,
         "--with": model,
-        "--symmetrize": among("union", "soft", "intersection", "grow-diag-final-and", "all"),
-        "--method": among("argmax", "threshold", "mutual", "best"),
+        "--symmetrize": one_of("union", "soft", "intersection", "grow-diag-final-and", "all"),
+        "--method": one_of("argmax", "threshold", "mutual", "best"),
         "--min-weight": real(-0.2, 1.2),
         "--next-step": FLAG,
         "--layer": whole(0, 2),
         "--head": whole(0, 2),
         "--tokenize": FLAG,
-        "--gold": among("gold.talp", "wrong.talp", "empty.tsv", "missing.talp"),
-        "--output": among(*OUTPUTS),
+        "--gold": one_of("gold.talp", "wrong.talp", "empty.tsv", "missing.talp"),
+        "--output": one_of(*OUTPUTS),
         "--reverse": FLAG,
-        "--from": among("en", "xx"),
-        "--to": among("mr", "xx"),
+        "--from": one_of("en", "xx"),
+        "--to": one_of("mr", "xx"),
         "--json": FLAG,
     },
     "look": {
-        "--output": among(*LOOKS[2:]),
+        "--output": one_of(*LOOKS[2:]),
         "--history": FLAG,
-        "--view": among("grid", "links", "text", "sky"),
-        "--attention": among("cross", "encoder", "decoder", "pool", "gaze"),
+        "--view": one_of("grid", "links", "text", "sky"),
+        "--attention": one_of("cross", "encoder", "decoder", "pool", "gaze"),
         "--layer": whole(0, 2),
         "--head": whole(0, 2),
         "--pieces": FLAG,
     },
     "pattern": {"-n": whole(0, 80), "--keys": whole(0, 80), "--position": whole(-1, 50)},
     "train": {
-        "--out": among("out/model", "out/model", "out/new/model", "few.tsv", "folder", "/proc/model", "/dev/null"),
+        "--out": one_of("out/model", "out/model", "out/new/model", "few.tsv", "folder", "/proc/model", "/dev/null"),
         "--dev": usually("few.tsv", "few-labels.tsv"),
         "--reverse": FLAG,
-        "--set": among(
+        "--set": one_of(
             "training.warmup=1", "training.warmup=3", "training.epoch=1", "model.heads=3", "x", "search.beam=0"
         ),
-        "--minutes": among("0", "-1", "nan", "x"),
+        "--minutes": one_of("0", "-1", "nan", "x"),
         "--resume": FLAG,
         "--overwrite": FLAG,
-        "--from": among("en"),
-        "--to": among("mr"),
+        "--from": one_of("en"),
+        "--to": one_of("mr"),
         "--seed": whole(-1, 5),
         "--quiet": FLAG,
         **SHARED,
     },
-    "demo": {"--minutes": among("0", "x", "-3"), "--seed": among("-1", "x")},
+    "demo": {"--minutes": one_of("0", "x", "-3"), "--seed": one_of("-1", "x")},
 }
 COMMANDS = ["translate"] * 22 + ["classify"] * 16 + ["evaluate"] * 15 + ["align"] * 15 + ["look"] * 18 + ["pattern"] * 8
 COMMANDS += ["train"] * 5 + ["demo"]
@@ -234,27 +234,27 @@ def _positional(command: str, draw: Draw) -> list[str]:
 
 def _mutated(arguments: list[str], draw: Draw) -> list[str]:
     """One argument lost, doubled, moved, cut, misspelt or replaced, or a strange one put in."""
-    found = list(arguments)
-    place = draw.randrange(len(found)) if found else 0
+    result = list(arguments)
+    place = draw.randrange(len(result)) if result else 0
     kind = draw.choice(["lose", "double", "swap", "cut", "misspell", "value", "file", "insert", "join", "strange"])
-    if not found or kind in ("insert", "strange"):
-        found.insert(place, draw.choice(["--strange", "-z", "--beem", "--"] if kind == "strange" else ODD_VALUES))
+    if not result or kind in ("insert", "strange"):
+        result.insert(place, draw.choice(["--strange", "-z", "--beem", "--"] if kind == "strange" else ODD_VALUES))
     elif kind == "lose":
-        found.pop(place)
+        result.pop(place)
     elif kind == "double":
-        found.insert(place, found[place])
+        result.insert(place, result[place])
     elif kind == "swap":
-        other = draw.randrange(len(found))
-        found[place], found[other] = found[other], found[place]
+        other = draw.randrange(len(result))
+        result[place], result[other] = result[other], result[place]
     elif kind == "cut":
-        found[place] = found[place][: len(found[place]) // 2]
+        result[place] = result[place][: len(result[place]) // 2]
     elif kind == "misspell":
-        found[place] = found[place][:-2] + found[place][-1:] * 2
-    elif kind == "join" and place + 1 < len(found):
-        found[place : place + 2] = [f"{found[place]}={found[place + 1]}"]
+        result[place] = result[place][:-2] + result[place][-1:] * 2
+    elif kind == "join" and place + 1 < len(result):
+        result[place : place + 2] = [f"{result[place]}={result[place + 1]}"]
     else:
-        found[place] = draw.choice(ODD_VALUES if kind == "value" else ODD_FILES)
-    return found
+        result[place] = draw.choice(ODD_VALUES if kind == "value" else ODD_FILES)
+    return result
 
 
 def _stdin(draw: Draw) -> bytes:
@@ -278,8 +278,8 @@ def main() -> None:
             wrong, seconds = fault(line, ended), time.monotonic() - started
             faults, codes[ended.code] = faults + bool(wrong), codes.get(ended.code, 0) + 1
             if wrong or options.show or seconds > 5:
-                told = f"regard {shlex.join(line.arguments)}".encode(errors="backslashreplace").decode()
-                print(f"{number}: {wrong or 'fine'}, {seconds:.1f} s: {told}", flush=True)
+                report = f"regard {shlex.join(line.arguments)}".encode(errors="backslashreplace").decode()
+                print(f"{number}: {wrong or 'fine'}, {seconds:.1f} s: {report}", flush=True)
             if wrong or options.show:
                 print(
                     ended.trace or f"{ended.code}\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}{ended.changed}",

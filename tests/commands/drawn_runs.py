@@ -66,12 +66,12 @@ class World:
         return Ended(ended.code, ended.stdout, ended.stderr, ended.trace, changed)
 
     def _snapshot(self) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+        result: dict[str, Entry] = {}
         for place, folders, files in os.walk(self.folder):
             for name in [*folders, *files]:
                 path = os.path.join(place, name)
-                found[os.path.relpath(path, self.folder)] = self._entry(path)
-        return found
+                result[os.path.relpath(path, self.folder)] = self._entry(path)
+        return result
 
     def _entry(self, path: str) -> Entry:
         status = os.lstat(path)
@@ -138,8 +138,8 @@ def _in_process(line: CommandLine) -> Ended:
         torch.set_num_threads(threads)
     out.flush()
     error.flush()
-    told = [stream.buffer.getvalue().decode() for stream in (out, error)]  # type: ignore[attr-defined]
-    return Ended(code, *told, trace)
+    report = [stream.buffer.getvalue().decode() for stream in (out, error)]  # type: ignore[attr-defined]
+    return Ended(code, *report, trace)
 
 
 def _as_process(line: CommandLine) -> Ended:
@@ -183,7 +183,7 @@ def fault(line: CommandLine, ended: Ended) -> str | None:
     if lines.pop() != "":
         return "standard error does not end with a line end"
     trains = "train" in line.arguments[:1]
-    strange = [told for told in lines if not told.startswith("regard: ")]
+    strange = [report for report in lines if not report.startswith("regard: ")]
     if strange and not (trains and ended.code == 0) and not (trains and lines[-1].startswith("regard: ")):
         return f"standard error has {strange[0]!r}"
     if ended.code == 2 and not lines:

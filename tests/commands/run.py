@@ -42,8 +42,8 @@ class Inside:
         self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as ended:
             main()
-        told = self._capture.readouterr()
-        return subprocess.CompletedProcess(given, int(ended.value.code or 0), told.out, told.err)
+        report = self._capture.readouterr()
+        return subprocess.CompletedProcess(given, int(ended.value.code or 0), report.out, report.err)
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:

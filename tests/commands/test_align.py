@@ -33,8 +33,8 @@ def expected(
     files: Path, way: AlignmentOptions | None = None, both: bool = False, texts: list[tuple[str, str]] = TEXTS
 ) -> list[str]:
     translators = [regard.load(files / name, "cpu") for name in ("forward", "backward")[: 1 + both]]
-    found = [write_links(links) for links in align(texts, *translators, options=way)]
-    return [*found[:3], "", "", *found[3:]]
+    result = [write_links(links) for links in align(texts, *translators, options=way)]
+    return [*result[:3], "", "", *result[3:]]
 
 
 def test_a_line_of_links_for_every_line(files: Path, inside: Inside) -> None:
@@ -125,8 +125,8 @@ def test_broken_objects_get_no_links_and_text_that_is_white_neither(
     assert (done.returncode, done.stdout.split("\n")) == (0, [whole, *[""] * 4, whole, ""])
     assert "line 2: no pair, not JSON" in done.stderr and "line 3: no pair, 'source' is not text" in done.stderr
     (tmp_path / "short.en").write_text("Rahul\n", encoding="utf-8")
-    told = refused(inside("align", files / "forward", files / "pairs.en", tmp_path / "short.en"))
-    assert "8 lines" in told and "expected as many in both" in told
+    report = refused(inside("align", files / "forward", files / "pairs.en", tmp_path / "short.en"))
+    assert "8 lines" in report and "expected as many in both" in report
 
 
 def gold_file(path: Path, add: int = 0) -> Path:
@@ -148,15 +148,15 @@ def test_gold_gives_the_error_rate(files: Path, tmp_path: Path, inside: Inside) 
 
 
 def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside: Inside) -> None:
-    told = refused(inside("align", files / "forward", files / "pairs.tsv", "--gold", gold_file(tmp_path / "one", 1)))
-    assert "one, line 1: link" in told and "counts from 1" in told
+    report = refused(inside("align", files / "forward", files / "pairs.tsv", "--gold", gold_file(tmp_path / "one", 1)))
+    assert "one, line 1: link" in report and "counts from 1" in report
     (tmp_path / "fits").write_text("\n".join(["1-1", "1-2", *[""] * 6]) + "\n", encoding="utf-8")
     done = inside("align", files / "forward", files / "pairs.tsv", "--gold", tmp_path / "fits")
     assert done.returncode == 0 and done.stdout.startswith("AER") and "if it counts from 1" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["NOWHERE", "PAIRS"], "nowhere"),
         (["MODEL", "NOWHERE"], "nowhere"),
@@ -173,7 +173,7 @@ def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside:
         (["MODEL", "PAIRS", "--from", "en"], "--from and --to go together"),
     ],
 )
-def test_a_mistake_is_one_line(arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside) -> None:
+def test_a_mistake_is_one_line(arguments: list[str], message: str, files: Path, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "short").write_text("0-0\n", encoding="utf-8")
     names = {
         "MODEL": files / "forward",
@@ -183,4 +183,4 @@ def test_a_mistake_is_one_line(arguments: list[str], said: str, files: Path, tmp
         "GOLD": gold_file(tmp_path / "gold"),
         "SHORT": tmp_path / "short",
     }
-    assert said in refused(inside("align", *(names.get(each, each) for each in arguments)))
+    assert message in refused(inside("align", *(names.get(each, each) for each in arguments)))

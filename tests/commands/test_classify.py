@@ -42,11 +42,11 @@ def test_probabilities_and_json(here: Path, tmp_path: Path, inside: Inside) -> N
     done = inside("classify", here / "model", "-i", given, "-p", "-o", tmp_path / "out.txt")
     assert done.returncode == 0 and done.stdout == ""
     first, second = (tmp_path / "out.txt").read_text().split("\n")[:2]
-    label, share, other, rest = first.split("\t")
-    assert (label, other, second) == ("good", "bad", "") and float(share) + float(rest) == pytest.approx(1, abs=1e-3)
+    label, fraction, other, rest = first.split("\t")
+    assert (label, other, second) == ("good", "bad", "") and float(fraction) + float(rest) == pytest.approx(1, abs=1e-3)
     rows = [json.loads(line) for line in inside("classify", here / "model", "-i", given, "--json").stdout.splitlines()]
     assert rows[0]["label"] == "good" and rows[1]["label"] is None
-    assert rows[0]["probabilities"]["good"] == pytest.approx(float(share), abs=1e-4)
+    assert rows[0]["probabilities"]["good"] == pytest.approx(float(fraction), abs=1e-4)
     calibrated = inside("classify", here / "model", "-i", given, "--json", "--calibrated").stdout.splitlines()
     assert json.loads(calibrated[0])["probabilities"] != rows[0]["probabilities"]
 
@@ -79,8 +79,8 @@ def test_in_the_terminal(here: Path, inside: Inside) -> None:
 def test_evaluate(here: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("evaluate", here / "model", here / "texts.tsv")
     assert done.returncode == 0 and "macro-F1" in done.stdout and "confusion matrix" in done.stdout
-    told = json.loads(inside("evaluate", here / "model", here / "texts.tsv", "--json", "--calibrated").stdout)
-    assert told["texts"] == len(toy.TEXTS) and sum(map(sum, told["confusion"])) == len(toy.TEXTS)
+    report = json.loads(inside("evaluate", here / "model", here / "texts.tsv", "--json", "--calibrated").stdout)
+    assert report["texts"] == len(toy.TEXTS) and sum(map(sum, report["confusion"])) == len(toy.TEXTS)
     broken = tmp_path / "broken.tsv"
     broken.write_text("no label here\n")
     assert "line 1 is no labelled text" in refused(inside("evaluate", here / "model", broken))

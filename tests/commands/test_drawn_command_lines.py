@@ -57,7 +57,7 @@ def test_cases_are_the_same_every_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "said"),
+    ("ended", "message"),
     [
         (Ended(1, "", "", "Traceback"), "a traceback"),
         (Ended(1, "", "regard: x\n"), "exit code 1"),
@@ -70,9 +70,9 @@ def test_cases_are_the_same_every_time() -> None:
         (Ended(0, "x", "", changed=["out/a.txt"]), None),
     ],
 )
-def test_what_is_wrong_is_noticed(ended: Ended, said: str | None) -> None:
-    found = fault(CommandLine(["align", "rnn", "-o", "out/a.txt"]), ended)
-    assert found is None if said is None else found is not None and said in found
+def test_what_is_wrong_is_noticed(ended: Ended, message: str | None) -> None:
+    result = fault(CommandLine(["align", "rnn", "-o", "out/a.txt"]), ended)
+    assert result is None if message is None else result is not None and message in result
 
 
 def test_a_file_that_is_changed_is_noticed_and_put_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

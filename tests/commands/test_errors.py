@@ -18,7 +18,7 @@ from tests.commands.run import SOURCES, Inside, refused, regard
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (
             ["train", "a.tsv", "--minuts", "3"],
@@ -38,8 +38,8 @@ from tests.commands.run import SOURCES, Inside, refused, regard
         (["translate", "no\nmodel", "x"], "regard: no model: expected the folder of a model, found nothing"),
     ],
 )
-def test_usage_errors_are_one_line(given: list[str], said: str, inside: Inside) -> None:
-    assert said in refused(inside(*given))
+def test_usage_errors_are_one_line(given: list[str], message: str, inside: Inside) -> None:
+    assert message in refused(inside(*given))
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "120"])
@@ -80,7 +80,7 @@ def shell(command: str, model: Path) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "said"),
+    ("command", "code", "message"),
     [
         ("REGARD translate MODEL x >&-", 2, b"regard: standard output is closed"),
         ("REGARD translate MODEL <&-", 2, b"regard: standard input is closed"),
@@ -88,10 +88,10 @@ def shell(command: str, model: Path) -> subprocess.CompletedProcess[bytes]:
         ("REGARD pattern nothing 2>&-", 2, b""),
     ],
 )
-def test_closed_and_full_streams(command: str, code: int, said: bytes, files: Path) -> None:
+def test_closed_and_full_streams(command: str, code: int, message: bytes, files: Path) -> None:
     done = shell(command, files / "model")
-    assert done.returncode == code and done.stderr.startswith(said), done.stderr[-500:]
-    assert done.stderr.count(b"\n") == (1 if said else 0)
+    assert done.returncode == code and done.stderr.startswith(message), done.stderr[-500:]
+    assert done.stderr.count(b"\n") == (1 if message else 0)
 
 
 def test_output_into_a_pipe_of_the_shell(files: Path) -> None:
@@ -123,12 +123,12 @@ def test_an_interrupt_leaves_nothing_behind(files: Path, tmp_path: Path) -> None
         time.sleep(0.05)
         there = there + 1 if list(tmp_path.iterdir()) else 0
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130 and said == b"regard: interrupted\n" and not list(tmp_path.iterdir())
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130 and message == b"regard: interrupted\n" and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (b"{", "line 1: damaged"),
         (b"7", "expected an object, got 7"),
@@ -138,30 +138,30 @@ def test_an_interrupt_leaves_nothing_behind(files: Path, tmp_path: Path) -> None
         (b"", "expected validations"),
     ],
 )
-def test_a_damaged_log_is_named(line: bytes, said: str, tmp_path: Path, inside: Inside) -> None:
+def test_a_damaged_log_is_named(line: bytes, message: str, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "log.jsonl").write_bytes(line + b"\n")
-    told = refused(inside("look", tmp_path / "model", "--history", "-o", tmp_path / "a.html"))
-    assert said in told and "log.jsonl" in told
+    report = refused(inside("look", tmp_path / "model", "--history", "-o", tmp_path / "a.html"))
+    assert message in report and "log.jsonl" in report
     assert not (tmp_path / "a.html").exists()
 
 
 def test_a_damaged_trace_is_named(files: Path, tmp_path: Path, inside: Inside) -> None:
     inside("translate", files / "model", "--look", tmp_path / "t.json", SOURCES[0])
-    told = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
-    (tmp_path / "t.json").write_text(json.dumps(told | {"attentions": 3}))
-    said = refused(inside("look", tmp_path / "t.json"))
-    assert said == f"regard: {tmp_path / 't.json'}, trace 1: attentions: expected a list, got 3\n"
+    report = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    (tmp_path / "t.json").write_text(json.dumps(report | {"attentions": 3}))
+    message = refused(inside("look", tmp_path / "t.json"))
+    assert message == f"regard: {tmp_path / 't.json'}, trace 1: attentions: expected a list, got 3\n"
 
 
 def test_out_that_is_a_file_offers_nothing_that_would_replace_it(files: Path, inside: Inside) -> None:
     for more in ([], ["--overwrite"]):
-        said = refused(inside("train", files / "pairs.tsv", "--out", files / "pairs.tsv", *more))
-        assert "pairs.tsv: expected a folder for the model, got a file" in said and "--overwrite" not in said
+        message = refused(inside("train", files / "pairs.tsv", "--out", files / "pairs.tsv", *more))
+        assert "pairs.tsv: expected a folder for the model, got a file" in message and "--overwrite" not in message
 
 
 def test_out_that_cannot_be_made_is_refused_before_the_pairs_are_read(tmp_path: Path, inside: Inside) -> None:
-    said = refused(inside("train", tmp_path / "nowhere.tsv", "--out", "/proc/model"))
-    assert "/proc/model: cannot be made" in said
-    said = refused(inside("train", tmp_path / "nowhere.tsv", "--out", tmp_path / "m", "--set", "model.heads=3"))
-    assert "heads: expected a divisor of dim = 256, got 3" in said
+    message = refused(inside("train", tmp_path / "nowhere.tsv", "--out", "/proc/model"))
+    assert "/proc/model: cannot be made" in message
+    message = refused(inside("train", tmp_path / "nowhere.tsv", "--out", tmp_path / "m", "--set", "model.heads=3"))
+    assert "heads: expected a divisor of dim = 256, got 3" in message

@@ -37,7 +37,7 @@ def test_evaluate_prints_scores_with_signatures(files: Path, inside: Inside) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["NOWHERE", "PAIRS"], "nowhere"),
         (["MODEL", "NOWHERE"], "nowhere"),
@@ -49,10 +49,10 @@ def test_evaluate_prints_scores_with_signatures(files: Path, inside: Inside) -> 
     ],
 )
 def test_a_mistake_in_evaluate_is_one_line(
-    arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside
+    arguments: list[str], message: str, files: Path, tmp_path: Path, inside: Inside
 ) -> None:
     (tmp_path / "broken.tsv").write_text("a\tb\nno tab\n")
     (tmp_path / "empty.tsv").write_text("")
     names = {"MODEL": files / "model", "PAIRS": files / "pairs.tsv", "NOWHERE": tmp_path / "nowhere"}
     names |= {"BROKEN": tmp_path / "broken.tsv", "EMPTY": tmp_path / "empty.tsv"}
-    assert said in refused(inside("evaluate", *[names.get(each, each) for each in arguments]))
+    assert message in refused(inside("evaluate", *[names.get(each, each) for each in arguments]))

@@ -11,7 +11,7 @@ from tests.commands.test_classify import here  # noqa: F401, a fixture
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["--temperature", "0.5"], "--temperature: no effect here; expected --sample"),
         (["--seed", "1"], "--seed: no effect here; expected --sample"),
@@ -29,14 +29,14 @@ from tests.commands.test_classify import here  # noqa: F401, a fixture
         (["--look", "a.json", "-o", "a.json"], "expected different files"),
     ],
 )
-def test_translate(given: list[str], said: str, files: Path, inside: Inside, tmp_path: Path) -> None:
+def test_translate(given: list[str], message: str, files: Path, inside: Inside, tmp_path: Path) -> None:
     given = [str(tmp_path / each) if each.startswith("a.") else each for each in given]
-    assert said in refused(inside("translate", files / "model", SOURCES[0], *given))
+    assert message in refused(inside("translate", files / "model", SOURCES[0], *given))
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["--calibrated"], "--calibrated: no effect here"),
         (["--probabilities", "--json"], "--probabilities: no effect here"),
@@ -44,8 +44,8 @@ def test_translate(given: list[str], said: str, files: Path, inside: Inside, tmp
         (["--evidence"], "--evidence: no effect here; expected --look"),
     ],
 )
-def test_classify(given: list[str], said: str, here: Path, inside: Inside) -> None:  # noqa: F811
-    assert said in refused(inside("classify", here / "model", "x", *given))
+def test_classify(given: list[str], message: str, here: Path, inside: Inside) -> None:  # noqa: F811
+    assert message in refused(inside("classify", here / "model", "x", *given))
 
 
 def test_calibrated_changes_what_is_looked_at(here: Path, inside: Inside) -> None:  # noqa: F811
@@ -54,7 +54,7 @@ def test_calibrated_changes_what_is_looked_at(here: Path, inside: Inside) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["--show", "3"], "--show: no effect here; expected --diagnose"),
         (["--show", "3", "--diagnose", "missed", "--json"], "--show: no effect here; --json has all"),
@@ -62,27 +62,27 @@ def test_calibrated_changes_what_is_looked_at(here: Path, inside: Inside) -> Non
         (["--from", "en", "--to", "mr"], "--from, --to: no effect here; expected a .jsonl"),
     ],
 )
-def test_evaluate(given: list[str], said: str, files: Path, inside: Inside) -> None:
-    assert said in refused(inside("evaluate", files / "model", files / "pairs.tsv", *given))
+def test_evaluate(given: list[str], message: str, files: Path, inside: Inside) -> None:
+    assert message in refused(inside("evaluate", files / "model", files / "pairs.tsv", *given))
 
 
 def test_evaluate_names_labels_that_the_model_does_not_know(here: Path, tmp_path: Path, inside: Inside) -> None:  # noqa: F811
     (tmp_path / "gold.tsv").write_text("It is good.\tgood\nIt is odd.\todd\nIt is so.\tso-so\n")
-    said = refused(inside("evaluate", here / "model", tmp_path / "gold.tsv"))
-    assert "gold.tsv: labels: expected those of the model (bad, good), got odd, so-so in 2 of 3 texts" in said
+    message = refused(inside("evaluate", here / "model", tmp_path / "gold.tsv"))
+    assert "gold.tsv: labels: expected those of the model (bad, good), got odd, so-so in 2 of 3 texts" in message
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["--symmetrize", "union"], "--symmetrize takes two directions"),
         (["--from", "en", "--to", "mr"], "--from, --to: no effect here"),
         (["--tokenize", "--gold", "PAIRS"], "without --tokenize"),
     ],
 )
-def test_align(given: list[str], said: str, files: Path, inside: Inside) -> None:
+def test_align(given: list[str], message: str, files: Path, inside: Inside) -> None:
     given = [str(files / "pairs.tsv") if each == "PAIRS" else each for each in given]
-    assert said in refused(inside("align", files / "model", files / "pairs.tsv", *given))
+    assert message in refused(inside("align", files / "model", files / "pairs.tsv", *given))
 
 
 @pytest.mark.parametrize("command", ["align", "evaluate"])
@@ -92,7 +92,7 @@ def test_an_empty_file_is_an_error(command: str, files: Path, tmp_path: Path, in
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["TRACE", "-o", "a.html", "--layer", "0"], "--layer: no effect here"),
         (["TRACE", "-o", "a.json", "--pieces", "--view", "grid"], "--view, --pieces: no effect here"),
@@ -102,11 +102,11 @@ def test_an_empty_file_is_an_error(command: str, files: Path, tmp_path: Path, in
         (["MODEL", "--history", "-o", "a.html", "--attention", "cross"], "--attention: no effect"),
     ],
 )
-def test_look(given: list[str], said: str, files: Path, tmp_path: Path, inside: Inside) -> None:
+def test_look(given: list[str], message: str, files: Path, tmp_path: Path, inside: Inside) -> None:
     trace = tmp_path / "trace.json"
     inside("translate", files / "model", SOURCES[0], "--look", trace)
     names = {"TRACE": trace, "MODEL": files / "model", "a.html": tmp_path / "a.html", "a.json": tmp_path / "a.json"}
-    assert said in refused(inside("look", *(str(names.get(each, each)) for each in given)))
+    assert message in refused(inside("look", *(str(names.get(each, each)) for each in given)))
     assert list(tmp_path.iterdir()) == [trace]
 
 

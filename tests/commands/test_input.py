@@ -30,8 +30,8 @@ def started(code: str = ECHO) -> subprocess.Popen[bytes]:
 
 def answer(process: subprocess.Popen[bytes], seconds: float = 30.0) -> bytes:
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
-    assert ready, "no answer came"
+    prepared, _, _ = select.select([process.stdout], [], [], seconds)
+    assert prepared, "no answer came"
     return process.stdout.readline()
 
 

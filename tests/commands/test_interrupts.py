@@ -33,9 +33,9 @@ def interrupted(arguments: list[Any], out: Path, validations: int = 2) -> tuple[
 def test_control_c_keeps_what_was_learned(files: Path, tmp_path: Path, inside: Inside) -> None:
     out = tmp_path / "model"
     command = ["train", files / "pairs.tsv", "--out", out, *SETTINGS, "--set", "training.epochs=500"]
-    code, said = interrupted([*command, "--set", "training.validations=400", "--threads", "1"], out)
+    code, message = interrupted([*command, "--set", "training.validations=400", "--threads", "1"], out)
     assert code == 130, "128 + SIGINT, as shells have it"
-    assert "Traceback" not in said and "what was learned so far is kept; go on with --resume" in said
+    assert "Traceback" not in message and "what was learned so far is kept; go on with --resume" in message
     assert [file.name for file in tmp_path.iterdir()] == ["model"] and not list(tmp_path.rglob("*.new"))
     done = inside("translate", out, SOURCES[0])
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 1

@@ -74,9 +74,9 @@ def test_nothing_to_look_at(files: Path, tmp_path: Path, inside: Inside) -> None
 def test_traces_that_were_kept_are_looked_at_without_the_model(files: Path, tmp_path: Path, inside: Inside) -> None:
     shown = inside("translate", files / "model", "--look", "terminal", *SOURCES[:2]).stdout
     inside("translate", files / "model", "--look", tmp_path / "t.json", "--evidence", *SOURCES[:2])
-    found = read(tmp_path / "t.json")
-    assert [trace.source.text for trace in found] == SOURCES[:2]
-    assert all(trace.steps and len(trace.candidates) == 5 and len(trace.evidence) == 2 for trace in found)
+    result = read(tmp_path / "t.json")
+    assert [trace.source.text for trace in result] == SOURCES[:2]
+    assert all(trace.steps and len(trace.candidates) == 5 and len(trace.evidence) == 2 for trace in result)
     again = inside("look", tmp_path / "t.json").stdout
     numbers = [re.findall(r"\d\.\d\d(?!\d)", text) for text in (shown, re.sub("agreement.*", "", again))]
     assert numbers[0] == numbers[1] and "agreement" in again
@@ -92,7 +92,7 @@ def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Insi
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["NOWHERE"], "nowhere"),
         (["MODEL"], "--history shows"),
@@ -107,13 +107,13 @@ def test_how_a_model_learned_is_a_page(files: Path, tmp_path: Path, inside: Insi
 )
 def test_a_mistake_in_look_is_one_line(
     arguments: list[str],
-    said: str,
+    message: str,
     files: Path,
     tmp_path: Path,
     inside: Inside,
 ) -> None:
     names = {"MODEL": files / "model", "PAIRS": files / "pairs.tsv", "NOWHERE": tmp_path / "nowhere"}
-    assert said in refused(
+    assert message in refused(
         inside(
             "look", *(str(names.get(each, each)).replace("NOWHERE", str(tmp_path / "nowhere")) for each in arguments)
         )
@@ -122,23 +122,23 @@ def test_a_mistake_in_look_is_one_line(
 
 def test_the_file_of_a_stranger_cannot_write_to_the_terminal(files: Path, tmp_path: Path, inside: Inside) -> None:
     inside("translate", files / "model", "--look", tmp_path / "t.json", SOURCES[0])
-    told = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
-    told["source"]["text"] = "\x1b[2J" + told["source"]["text"][4:]
-    (tmp_path / "t.json").write_text(json.dumps(told), encoding="utf-8")
+    report = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    report["source"]["text"] = "\x1b[2J" + report["source"]["text"][4:]
+    (tmp_path / "t.json").write_text(json.dumps(report), encoding="utf-8")
     done = inside("look", tmp_path / "t.json")
     assert done.returncode == 0 and "\x1b" not in done.stdout and done.stdout.startswith("␛[2J")
 
 
 def test_evaluate_says_that_nothing_is_odd_or_nothing_came(files: Path, tmp_path: Path, inside: Inside) -> None:
-    told = inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "repeated").stdout
-    counted = int(re.search(r"repeated +(\d+) ", told)[1])  # type: ignore[index]
-    assert sum(line.count("\t") == 2 for line in told.split("\n")) == min(counted, 20)
-    assert ("none is odd by repeated" in told) == (counted == 0)
+    report = inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "repeated").stdout
+    counted = int(re.search(r"repeated +(\d+) ", report)[1])  # type: ignore[index]
+    assert sum(line.count("\t") == 2 for line in report.split("\n")) == min(counted, 20)
+    assert ("none is odd by repeated" in report) == (counted == 0)
     (tmp_path / "empty.tsv").write_text("\tx\n", encoding="utf-8")
     done = inside("evaluate", files / "model", tmp_path / "empty.tsv", "--diagnose", "missed")
     assert done.returncode == 0 and "BLEU" in done.stdout and "no text came to diagnose" in done.stdout
-    told = inside("evaluate", files / "model", tmp_path / "empty.tsv", "--diagnose", "missed", "--json").stdout
-    assert json.loads(told)["diagnosis"] == {"overall": None, "sentences": []}
+    report = inside("evaluate", files / "model", tmp_path / "empty.tsv", "--diagnose", "missed", "--json").stdout
+    assert json.loads(report)["diagnosis"] == {"overall": None, "sentences": []}
 
 
 def test_evaluate_sorts_by_what_is_odd(files: Path, inside: Inside) -> None:
@@ -146,8 +146,10 @@ def test_evaluate_sorts_by_what_is_odd(files: Path, inside: Inside) -> None:
     rows = [line.split("\t") for line in done.stdout.split("\n") if line.count("\t") == 2]
     assert len(rows) == 7 and {row[1] for row in rows} <= set(SOURCES)
     assert [float(row[0]) for row in rows] == sorted((float(row[0]) for row in rows), reverse=True)
-    told = json.loads(inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "missed", "--json").stdout)
-    sentences = told["diagnosis"]["sentences"]
-    assert len(sentences) == len(set(SOURCES)) == told["diagnosis"]["overall"]["traces"]
+    report = json.loads(
+        inside("evaluate", files / "model", files / "pairs.tsv", "--diagnose", "missed", "--json").stdout
+    )
+    sentences = report["diagnosis"]["sentences"]
+    assert len(sentences) == len(set(SOURCES)) == report["diagnosis"]["overall"]["traces"]
     counts = [len(each["missed"]) for each in sentences]
     assert counts == sorted(counts, reverse=True)

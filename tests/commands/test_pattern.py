@@ -14,7 +14,7 @@ def test_pattern_is_drawn(inside: Inside) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("pattern", "windw(4)"), "regard: pattern: unknown name 'windw'; did you mean 'window'?"),
         (("pattern", "window(4"), "expected ',' at column 9"),
@@ -25,7 +25,9 @@ def test_pattern_is_drawn(inside: Inside) -> None:
         (("pattern", "full", "--position", "99999999999999999999"), "--position"),
     ],
 )
-def test_a_users_mistake_is_one_message_and_no_traceback(arguments: tuple[str, ...], said: str, inside: Inside) -> None:
+def test_a_users_mistake_is_one_message_and_no_traceback(
+    arguments: tuple[str, ...], message: str, inside: Inside
+) -> None:
     done = inside(*arguments)
     assert done.returncode == 2 and done.stdout == ""
-    assert said in done.stderr and "Traceback" not in done.stderr
+    assert message in done.stderr and "Traceback" not in done.stderr

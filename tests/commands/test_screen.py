@@ -11,9 +11,9 @@ from regard.commands.screen import Terminal
 
 
 def terminal(is_terminal: bool, quiet: bool = False) -> tuple[Terminal, io.StringIO]:
-    found, file = Terminal(quiet), io.StringIO()
-    found._console = Console(file=file, force_terminal=is_terminal, highlight=False, width=100)
-    return found, file
+    result, file = Terminal(quiet), io.StringIO()
+    result._console = Console(file=file, force_terminal=is_terminal, highlight=False, width=100)
+    return result, file
 
 
 def test_a_terminal_shows_what_goes_on_before_the_first_update_and_between() -> None:

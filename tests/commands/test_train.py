@@ -11,15 +11,15 @@ from tests.commands.run import SETTINGS, Inside, refused
 
 
 def test_train_tells_how_it_goes_on_standard_error(files: Path) -> None:
-    said = (files / "train.log").read_text(encoding="utf-8")
+    message = (files / "train.log").read_text(encoding="utf-8")
     for part in (
         "64 pairs to train on, 16 to choose by",
         "plan: 8 updates",
         "update 8: chrF++",
         "done after 8 updates",
     ):
-        assert part in said
-    assert "BLEU" in said and "regard translate" in said and str(files / "model") in said.replace("\n", "")
+        assert part in message
+    assert "BLEU" in message and "regard translate" in message and str(files / "model") in message.replace("\n", "")
     card = regard.load(files / "model", "cpu").card
     assert card["languages"] == ["en", "mr"] and "train" in card["command"]
 
@@ -35,7 +35,7 @@ def test_train_again_is_refused_and_resume_returns_at_once(files: Path, inside: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere.tsv", "--out", "OUT"], "nowhere.tsv"),
         (["PAIRS", "--out", "OUT", "--dev", "nowhere.tsv"], "nowhere.tsv"),
@@ -60,10 +60,10 @@ def test_train_again_is_refused_and_resume_returns_at_once(files: Path, inside: 
     ],
 )
 def test_a_mistake_in_train_is_one_line(
-    arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside
+    arguments: list[str], message: str, files: Path, tmp_path: Path, inside: Inside
 ) -> None:
     (tmp_path / "folder").mkdir()
     names = {"PAIRS": files / "pairs.tsv", "OUT": tmp_path / "out", "FOLDER": tmp_path / "folder"}
     given = [str(names.get(each, each)).replace("PAIRS/", f"{names['PAIRS']}/") for each in arguments]
-    assert said in refused(inside("train", "--quiet", *SETTINGS, *given))
+    assert message in refused(inside("train", "--quiet", *SETTINGS, *given))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder"], "nothing was begun"

@@ -88,7 +88,7 @@ def test_sampling_follows_its_seed(files: Path, inside: Inside) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["NOWHERE", "text"], "nowhere"),
         (["PAIRS", "text"], "found a file"),
@@ -111,13 +111,13 @@ def test_sampling_follows_its_seed(files: Path, inside: Inside) -> None:
     ],
 )
 def test_a_mistake_in_translate_is_one_line(
-    arguments: list[str], said: str, files: Path, tmp_path: Path, inside: Inside
+    arguments: list[str], message: str, files: Path, tmp_path: Path, inside: Inside
 ) -> None:
     (tmp_path / "bytes.txt").write_bytes(b"good\n\xff\xfe\n")
     names = {"MODEL": files / "model", "PAIRS": files / "pairs.tsv", "NOWHERE": tmp_path / "nowhere"}
     names["BYTES"] = tmp_path / "bytes.txt"
     given = [str(names.get(each, each)).replace("PAIRS/", f"{names['PAIRS']}/") for each in arguments]
-    assert said in refused(inside("translate", *given))
+    assert message in refused(inside("translate", *given))
 
 
 def test_an_argument_that_is_no_utf_8_is_one_line_or_an_answer(files: Path) -> None:

@@ -59,9 +59,9 @@ def test_a_missing_file_is_named(missing: str, model: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe\x00nonsense", b"null", b'"text"', b"3"])
 def test_a_damaged_file_is_named(file: str, content: bytes, model: Path) -> None:
     (model / file).write_bytes(content)
-    said = refused(model)
+    printed = refused(model)
     # A recipe of nothing is the default one: then it is the weights that do not fit.
-    assert file in said or (file == "recipe.toml" and content == b"" and "weights" in said)
+    assert file in printed or (file == "recipe.toml" and content == b"" and "weights" in printed)
 
 
 @pytest.mark.parametrize("file", ["card.json", "recipe.toml", "source.json", "target.json", "model.safetensors"])
@@ -69,12 +69,12 @@ def test_a_damaged_file_is_named(file: str, content: bytes, model: Path) -> None
 def test_a_part_of_a_file_is_named(file: str, part: int, model: Path) -> None:
     whole = (model / file).read_bytes()
     (model / file).write_bytes(whole[: len(whole) // part])
-    said = refused(model)
-    assert file in said or "weights" in said
+    printed = refused(model)
+    assert file in printed or "weights" in printed
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "printed"),
     [
         ({"format": "1"}, "format: expected a whole number from 1 on, got '1'"),
         ({"format": True}, "got True"),
@@ -82,11 +82,11 @@ def test_a_part_of_a_file_is_named(file: str, part: int, model: Path) -> None:
         ({"task": ["translate"]}, "task: expected its name, got ['translate']"),
     ],
 )
-def test_a_card_with_a_wrong_format_or_task_is_damaged(tmp_path: Path, change: dict[str, object], said: str) -> None:
+def test_a_card_with_a_wrong_format_or_task_is_damaged(tmp_path: Path, change: dict[str, object], printed: str) -> None:
     folders.write_card(tmp_path, {"task": "translate"} | change)
     with pytest.raises(ValueError, match="damaged") as raised:
         folders.read_card(tmp_path)
-    assert said in str(raised.value) and "card.json" in str(raised.value)
+    assert printed in str(raised.value) and "card.json" in str(raised.value)
 
 
 def test_an_unknown_task_is_named(model: Path) -> None:
@@ -129,9 +129,9 @@ def test_one_vocabulary_or_two(tmp_path: Path) -> None:
     for name, given in (("joint", Vocabularies(both, both)), ("apart", Vocabularies(both, words))):
         (tmp_path / name).mkdir()
         folders.write_vocabularies(tmp_path / name, given)
-        found = folders.read_vocabularies(tmp_path / name)
-        assert found.joint == given.joint == (name == "joint")
-        for ours, theirs in ((found.source, given.source), (found.target, given.target)):
+        result = folders.read_vocabularies(tmp_path / name)
+        assert result.joint == given.joint == (name == "joint")
+        for ours, theirs in ((result.source, given.source), (result.target, given.target)):
             assert ours.words == theirs.words and len(ours) == len(theirs)
             assert ours.encode_all(TEXTS) == theirs.encode_all(TEXTS)
     assert [file.name for file in (tmp_path / "joint").iterdir()] == ["tokenizer.json"]
@@ -141,8 +141,8 @@ def test_one_vocabulary_or_two(tmp_path: Path) -> None:
 def test_recipe_card_and_weights_come_back(tmp_path: Path) -> None:
     weights = {"a": torch.randn(3, 4), "b": torch.randn(2, 2).mT, "c": torch.tensor(1.5, dtype=torch.bfloat16)}
     folders.write_tensors(tmp_path / folders.WEIGHTS, weights)
-    found = folders.read_weights(tmp_path)
-    assert found.keys() == weights.keys() and all(found[name].equal(weights[name]) for name in weights)
+    result = folders.read_weights(tmp_path)
+    assert result.keys() == weights.keys() and all(result[name].equal(weights[name]) for name in weights)
     folders.write(tmp_path / folders.RECIPE, to_toml(RECIPES["article"]))
     assert folders.read_recipe(tmp_path) == RECIPES["article"]
     card = {"task": "translate", "languages": ["en", "mr"], "name": "मराठी"}

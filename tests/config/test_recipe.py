@@ -24,13 +24,13 @@ SMALL = {
 
 def every_key(part: Any, above: str = "") -> list[tuple[str, Any]]:
     """("training.epochs", its type), … of the whole tree."""
-    found = []
+    result = []
     for key, kind in typing.get_type_hints(type(part)).items():
         if dataclasses.is_dataclass(getattr(part, key)):
-            found += every_key(getattr(part, key), f"{above}{key}.")
+            result += every_key(getattr(part, key), f"{above}{key}.")
         elif key not in ("name", "kind"):
-            found.append((above + key, kind))
-    return found
+            result.append((above + key, kind))
+    return result
 
 
 def value_at(recipe: Recipe, key: str) -> Any:
@@ -62,7 +62,7 @@ def test_a_shorter_way_to_say_where_a_transformer_looks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "said"),
+    ("name", "settings", "message"),
     [
         ("transformer", {"model.heads": 3}, "recipe: model: heads: expected a divisor of dim = 256, got 3"),
         ("transformer", {"encoder.pattern": "per_head(full, causal)"}, "expected one for each of 4 heads, got 2"),
@@ -73,8 +73,10 @@ def test_a_shorter_way_to_say_where_a_transformer_looks() -> None:
         ("rnn", {"search.length_penalty": 101}, "search.length_penalty: expected a number from 0 to 100"),
     ],
 )
-def test_options_that_do_not_fit_together_are_refused_at_once(name: str, settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_options_that_do_not_fit_together_are_refused_at_once(
+    name: str, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         read_recipe(name, settings)
 
 
@@ -90,11 +92,13 @@ def test_with_no_recipe_an_error_comes_from_the_one_that_knows_the_keys() -> Non
         default_translation_recipe({"model.hads": 3})
 
 
-@pytest.mark.parametrize(("content", "said"), [(None, "cannot read"), (b"name = '\xff'", "UTF-8"), (b"[", "not TOML")])
-def test_a_recipe_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, said: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "cannot read"), (b"name = '\xff'", "UTF-8"), (b"[", "not TOML")]
+)
+def test_a_recipe_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
         (tmp_path / "mine.toml").write_bytes(content)
-    with pytest.raises(ValueError, match=said) as raised:
+    with pytest.raises(ValueError, match=message) as raised:
         read_recipe(tmp_path / "mine.toml")
     assert "mine.toml" in str(raised.value)
 

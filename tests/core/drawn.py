@@ -159,7 +159,7 @@ def _put_nan(key: Tensor, value: Tensor, lengths, allowed, leading) -> dict[str,
     if allowed is not None:
         pairs = allowed if allowed.dim() > 1 else allowed[None]
         seen = seen & pairs.any(-2).expand(*pairs.shape[:-2], keys)
-    found = {}
+    result = {}
     for name, states in (("key", key), ("value", value)):
         own = states.shape[:-2]
         shared = seen.view(*seen.shape)
@@ -168,6 +168,6 @@ def _put_nan(key: Tensor, value: Tensor, lengths, allowed, leading) -> dict[str,
         for dim, size in enumerate(own):
             if size == 1:
                 shared = shared.any(dim, keepdim=True)
-        found[name] = ~shared
+        result[name] = ~shared
         states[~shared] = torch.nan
-    return found
+    return result

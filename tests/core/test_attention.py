@@ -49,9 +49,9 @@ def test_what_was_not_asked_for_is_none() -> None:
 @pytest.mark.parametrize("pattern", PATTERNS, ids=str)
 def test_leading_dims_broadcast(pattern, normalizer) -> None:
     query, key, value = states(2, 1, 150, 4), states(3, 140, 4), states(1, 140, 4)
-    wide = [x.expand(2, 3, *x.shape[-2:]) for x in (query, key, value)]
+    wider = [x.expand(2, 3, *x.shape[-2:]) for x in (query, key, value)]
     out = attention(query, key, value, pattern=pattern, normalizer=normalizer, weights=True)
-    expected = attention(*wide, pattern=pattern, normalizer=normalizer, weights=True)
+    expected = attention(*wider, pattern=pattern, normalizer=normalizer, weights=True)
     assert out.context.shape == (2, 3, 150, 4) and out.weights is not None and out.weights.shape == (2, 3, 150, 140)
     torch.testing.assert_close(out.context, expected.context)
 
@@ -161,8 +161,8 @@ def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
         seen = out.weights > 0
         dropped = (out.context == 0) & seen
         assert abs(float(dropped.sum() / seen.sum()) - 0.25) < 0.01
-        kept = seen & ~dropped
-        torch.testing.assert_close(out.context[kept], out.weights[kept] / 0.75)
+        remaining = seen & ~dropped
+        torch.testing.assert_close(out.context[remaining], out.weights[remaining] / 0.75)
 
 
 def test_dropout_follows_the_generator() -> None:
@@ -255,8 +255,8 @@ def test_bias_and_allowed_of_few_dims(shape: tuple[int, ...]) -> None:
     query, key, value = states(2, 5, 4), states(2, 6, 4), states(2, 6, 4)
     bias, allowed = torch.randn(shape, dtype=torch.float64), torch.rand(shape) < 0.7
     out = attention(query, key, value, bias=bias, allowed=allowed)
-    wide = attention(query, key, value, bias=bias.expand(5, 6), allowed=allowed.expand(5, 6))
-    torch.testing.assert_close(out.context, wide.context)
+    wider = attention(query, key, value, bias=bias.expand(5, 6), allowed=allowed.expand(5, 6))
+    torch.testing.assert_close(out.context, wider.context)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=str)

@@ -11,11 +11,11 @@ def test_is_attention_in_both_directions(normalizer) -> None:
     a, b = torch.randn(2, 5, 4).double(), torch.randn(2, 6, 4).double()
     bias = torch.randn(5, 6).double()
     both = coattend(a, b, normalizer=normalizer, bias=bias)
-    forth = attention(a, b, b, normalizer=normalizer, bias=bias, weights=True)
+    forward_order = attention(a, b, b, normalizer=normalizer, bias=bias, weights=True)
     back = attention(b, a, a, normalizer=normalizer, bias=bias.T, weights=True)
-    for found, expected in ((both.a, forth), (both.b, back)):
-        torch.testing.assert_close(found.context, expected.context)
-        torch.testing.assert_close(found.weights, expected.weights)
+    for result, expected in ((both.a, forward_order), (both.b, back)):
+        torch.testing.assert_close(result.context, expected.context)
+        torch.testing.assert_close(result.weights, expected.weights)
 
 
 @pytest.mark.parametrize("score", [General(4, 3).double(), Additive(4, 3, 5).double()], ids=["general", "additive"])
@@ -46,10 +46,10 @@ def test_padding_neither_looks_nor_is_looked_at() -> None:
 def test_masks_and_biases_of_few_dims_count_in_both_directions() -> None:
     a, b = torch.randn(2, 5, 4).double(), torch.randn(2, 6, 4).double()
     allowed, bias = torch.tensor([True, False, True, True, False, True]), torch.randn(6).double()
-    found = coattend(a, b, allowed=allowed, bias=bias)
+    result = coattend(a, b, allowed=allowed, bias=bias)
     expected = coattend(a, b, allowed=allowed.expand(5, 6), bias=bias.expand(5, 6))
-    torch.testing.assert_close(found.a.context, expected.a.context)
-    torch.testing.assert_close(found.b.context, expected.b.context)
+    torch.testing.assert_close(result.a.context, expected.a.context)
+    torch.testing.assert_close(result.b.context, expected.b.context)
 
 
 def test_bad_input_is_named() -> None:

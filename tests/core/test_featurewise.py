@@ -190,12 +190,12 @@ def test_half_precision_inside_autocast() -> None:
     x = torch.randn(2, 6, 8)
     attend = Featurewise(FeatureAdditive(8, 8, 8))
     with torch.autocast("cpu", torch.bfloat16):
-        found = attend(x).context
-    torch.testing.assert_close(found.float(), attend(x).context, rtol=0.05, atol=0.05)
+        result = attend(x).context
+    torch.testing.assert_close(result.float(), attend(x).context, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"score": Dot()}, "score: expected a FeatureScore"),
         ({"pattern": per_head([Causal()] * 3)}, "pattern: expected one that all features share"),
@@ -208,9 +208,9 @@ def test_half_precision_inside_autocast() -> None:
         ({"query": torch.randn(4, 7)}, "query: expected 3 features for FeatureTanh"),
     ],
 )
-def test_says_what_is_wrong(arguments, said: str) -> None:  # type: ignore[no-untyped-def]
+def test_says_what_is_wrong(arguments, message: str) -> None:  # type: ignore[no-untyped-def]
     given = {"query": torch.randn(4, 3), "key": torch.randn(5, 3), "value": torch.randn(5, 3)}
     given["score"] = FeatureTanh(3, 3, 3)
     given |= arguments
-    with pytest.raises((ValueError, TypeError), match=said):
+    with pytest.raises((ValueError, TypeError), match=message):
         featurewise(given.pop("query"), given.pop("key"), given.pop("value"), **given)

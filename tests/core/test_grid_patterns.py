@@ -141,20 +141,20 @@ def test_a_picture_of_64_by_64_is_computed_leanly() -> None:
     assert computed(grid.axial()) == 3 / 64
     assert computed(grid.window(3)) < 8 / 64
     query, key, value = torch.randn(3, 1, 2, size, 8).unbind(0)
-    found = attention(query, key, value, pattern=grid.axial()).context
+    result = attention(query, key, value, pattern=grid.axial()).context
     mask = grid.axial().mask(size, size)
     expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_rows_and_columns_are_attention_inside_each() -> None:
     """torch's attention over the picture turned so that a row, or a column, is a sequence."""
     query, key, value = torch.randn(3, 2, 12, 20, 8).unbind(0)  # [B, h, w, D]
     sdpa = torch.nn.functional.scaled_dot_product_attention
-    flat = [x.flatten(1, 2) for x in (query, key, value)]
-    rows = attention(*flat, pattern=Grid(12, 20).row()).context.unflatten(1, (12, 20))
+    flattened = [x.flatten(1, 2) for x in (query, key, value)]
+    rows = attention(*flattened, pattern=Grid(12, 20).row()).context.unflatten(1, (12, 20))
     torch.testing.assert_close(rows, sdpa(query, key, value))
-    columns = attention(*flat, pattern=Grid(12, 20).column()).context.unflatten(1, (12, 20))
+    columns = attention(*flattened, pattern=Grid(12, 20).column()).context.unflatten(1, (12, 20))
     turned = sdpa(*(x.transpose(1, 2) for x in (query, key, value))).transpose(1, 2)
     torch.testing.assert_close(columns, turned)
 
@@ -185,7 +185,7 @@ def test_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("grid(4, 4)", "expected '.' at column 11"),
         ("grid(4, 4).", "expected a pattern at column 12"),
@@ -197,8 +197,8 @@ def test_text() -> None:
         ("causal.row", "expected the end of the text"),
     ],
 )
-def test_says_what_is_wrong(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse(text)
     with pytest.raises(ValueError, match="rows: expected a whole number"):
         Grid(4, 4).window(-1)

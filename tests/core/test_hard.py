@@ -30,12 +30,12 @@ def test_straight_through_has_the_gradient_of_softmax_for_the_energies(pattern: 
     """The weights' gradient is the softmax's; the values' is that of the choice."""
     query, key, value, grad = states(150, 4), states(150, 4), states(150, 3), torch.randn(150, 3).double()
     out = attention(query, key, value, pattern=pattern, normalizer=Hard(temperature=0.7))
-    found = torch.autograd.grad((out.context * grad).sum(), (query, key, value))
+    result = torch.autograd.grad((out.context * grad).sum(), (query, key, value))
     soft = attention(query, key, value.detach(), pattern=pattern, normalizer=Softmax(0.7)).context
     expected = torch.autograd.grad((soft * grad).sum(), (query, key))
-    torch.testing.assert_close(found[:2], expected)
+    torch.testing.assert_close(result[:2], expected)
     assert out.chosen is not None
-    torch.testing.assert_close(found[2], torch.zeros_like(value).index_add(0, out.chosen, grad))
+    torch.testing.assert_close(result[2], torch.zeros_like(value).index_add(0, out.chosen, grad))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -66,9 +66,9 @@ def test_samples_come_from_softmax(estimator: str, pattern: str) -> None:
     soft = attention(query[0, :2], key, value, pattern=pattern, weights=True)
     assert out.chosen is not None and soft.weights is not None
     for row in range(2):
-        share = torch.bincount(out.chosen[:, row], minlength=150) / 4000
-        assert (share - soft.weights[row]).abs().max() < 0.03
-        assert (share[soft.weights[row] == 0] == 0).all()
+        fraction = torch.bincount(out.chosen[:, row], minlength=150) / 4000
+        assert (fraction - soft.weights[row]).abs().max() < 0.03
+        assert (fraction[soft.weights[row] == 0] == 0).all()
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -54,9 +54,9 @@ def test_combines_by_and_only() -> None:
 
 def test_runs_on_the_reference_and_says_so() -> None:
     x = torch.randn(300, 4)
-    found = plan(x, x, x, pattern=LocalPredictive(4, reach=5), normalizer=Softmax())
-    assert found.kernel.name == "reference"
-    assert "where to look depends on the query" in found.explain()
+    result = plan(x, x, x, pattern=LocalPredictive(4, reach=5), normalizer=Softmax())
+    assert result.kernel.name == "reference"
+    assert "where to look depends on the query" in result.explain()
 
 
 def test_monotonic_is_a_window_at_the_step() -> None:

@@ -42,9 +42,9 @@ def test_the_keys_are_projected_once() -> None:
 def test_gradients_reach_the_parameters(module: Attention) -> None:
     query, key = states(3, 5, 4), keys_for(module, 3, 7)
     parameters = [*module.parameters(), key.requires_grad_()]
-    direct = torch.autograd.grad(module(query, key).context.sum(), parameters)
+    plain = torch.autograd.grad(module(query, key).context.sum(), parameters)
     remembered = torch.autograd.grad(module.remember(key).read(query).context.sum(), parameters)
-    torch.testing.assert_close(remembered, direct)
+    torch.testing.assert_close(remembered, plain)
 
 
 def test_padding_reaches_no_parameter(module: Attention) -> None:

@@ -109,7 +109,7 @@ def test_nothing_to_do(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"heads": 4, "pattern": "per_head(full, causal)"}, "pattern: expected one for each of 4 heads, got 2"),
         ({"heads": 4, "dropout": 3}, r"dropout: expected a number in \[0, 1\), got 3"),
@@ -118,8 +118,8 @@ def test_nothing_to_do(shape: tuple[int, int]) -> None:
         ({"heads": 4, "score": "bilinear"}, "score: expected one of"),
     ],
 )
-def test_bad_input_is_named(arguments: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_input_is_named(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         MultiHead(8, **arguments)
 
 

@@ -53,7 +53,7 @@ def test_rows_without_keys(normalizer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Softmax(0), "Softmax: temperature: expected a number > 0, got 0"),
         (lambda: Hard("best"), "Hard: estimator: expected .* got 'best'"),
@@ -62,6 +62,6 @@ def test_rows_without_keys(normalizer) -> None:
         (lambda: Hard("reinforce", temperature=2), "'reinforce' has none"),
     ],
 )
-def test_bad_arguments_are_named(make, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         make()

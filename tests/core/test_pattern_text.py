@@ -37,7 +37,7 @@ def test_text_of_a_pattern_is_read_back(pattern: Pattern) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "expected a pattern at column 1"),
         ("window(4", r"expected ',' at column 9 of 'window\(4', got 'the end'"),
@@ -64,6 +64,6 @@ def test_text_of_a_pattern_is_read_back(pattern: Pattern) -> None:
         ("global(2:)", "expected a number after ':'"),
     ],
 )
-def test_says_what_is_wrong(text: str, said: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=said):
+def test_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
         parse(text)

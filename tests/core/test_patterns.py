@@ -161,7 +161,7 @@ def test_patterns_are_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Window(-1), "Window: before: expected a whole number ≥ 0, got -1"),
         (lambda: Strided(0), "Strided: every: expected a whole number ≥ 1, got 0"),
@@ -177,6 +177,6 @@ def test_patterns_are_values() -> None:
         (lambda: per_head([]), "expected a list of at least one pattern"),
     ],
 )
-def test_bad_arguments_are_named(make, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_named(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         make()

@@ -53,7 +53,7 @@ def test_small_patterns_are_dense() -> None:
 
 
 def test_explain_names_every_refusal_density_and_cost() -> None:
-    said = plan(Q, Q, Q, pattern="window(9) | global(0)", normalizer=Softmax(0.5)).explain()
+    message = plan(Q, Q, Q, pattern="window(9) | global(0)", normalizer=Softmax(0.5)).explain()
     for part in (
         "attention of 2 × 4 × 600 queries to 600 keys: ScaledDot, window(9) | global(0), Softmax(temperature=0.5)",
         "kernel   tiles",
@@ -64,7 +64,7 @@ def test_explain_names_every_refusal_density_and_cost() -> None:
         "GFLOP",
         "MiB",
     ):
-        assert part in said
+        assert part in message
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_explain_names_every_refusal_density_and_cost() -> None:
 )
 @pytest.mark.parametrize("position", [0, 37])
 def test_density_is_exact(text: str, position: int) -> None:
-    kept = parse_pattern(text).mask(600, 600, position).double().mean()
-    said = plan(Q, Q, Q, pattern=text, position=position).explain()
-    assert f"allows {100 * float(kept):.2f} % of the pairs" in said
+    remaining = parse_pattern(text).mask(600, 600, position).double().mean()
+    message = plan(Q, Q, Q, pattern=text, position=position).explain()
+    assert f"allows {100 * float(remaining):.2f} % of the pairs" in message
 
 
 def test_explain_knows_the_density_for_a_score_of_ones_own() -> None:
@@ -83,14 +83,14 @@ def test_explain_knows_the_density_for_a_score_of_ones_own() -> None:
         def energies(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
             return -torch.cdist(query, key)
 
-    said = plan(Q, Q, Q, score=Distance(), pattern="causal").explain()
-    assert "kernel   reference" in said and "Distance is neither bilinear nor additive" in said
-    assert "allows 50.08 % of the pairs; all are computed" in said
+    message = plan(Q, Q, Q, score=Distance(), pattern="causal").explain()
+    assert "kernel   reference" in message and "Distance is neither bilinear nor additive" in message
+    assert "allows 50.08 % of the pairs; all are computed" in message
 
 
 def test_explain_speaks_for_each_head() -> None:
-    said = plan(Q, Q, Q, pattern="per_head(full, window(3), full, strided(2))").explain()
-    assert "heads 0, 2" in said and "heads 3" in said and "regrouped" in said
+    message = plan(Q, Q, Q, pattern="per_head(full, window(3), full, strided(2))").explain()
+    assert "heads 0, 2" in message and "heads 3" in message and "regrouped" in message
 
 
 def test_nothing_forms_the_matrix_of_a_long_sequence() -> None:
@@ -122,7 +122,7 @@ def test_large_float32_goes_along_blocks_where_kernels_are_and_products_may_be_r
 
 
 @pytest.mark.parametrize(
-    ("kernel", "pattern", "share"),
+    ("kernel", "pattern", "fraction"),
     [
         (
             FusedDot(),
@@ -136,7 +136,7 @@ def test_large_float32_goes_along_blocks_where_kernels_are_and_products_may_be_r
     ],
     ids=lambda each: getattr(each, "name", str(each)),
 )
-def test_the_explanation_counts_what_a_gpu_kernel_computes(kernel: Kernel, pattern: str, share: float) -> None:
+def test_the_explanation_counts_what_a_gpu_kernel_computes(kernel: Kernel, pattern: str, fraction: float) -> None:
     states = torch.randn(1, 1024, 8)
     text = Plan(plan(states, states, states, pattern=pattern).request, kernel, ()).explain()
-    assert f"{100 * share:.2f} % are computed" in text, text
+    assert f"{100 * fraction:.2f} % are computed" in text, text

@@ -22,7 +22,7 @@ Q, K, V = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 6, 4), torch.zeros(2, 3, 6,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"query": [1.0]}, "query: expected a tensor, got list"),
         ({"query": torch.zeros(4)}, r"query: expected at least 2 dims \[..., positions, features\], got \[4\]"),
@@ -67,9 +67,9 @@ Q, K, V = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 6, 4), torch.zeros(2, 3, 6,
         ({"lse": True, "normalizer": Hard()}, "lse: only Softmax has one, got Hard"),
     ],
 )
-def test_bad_input_is_named(arguments: dict, said: str) -> None:
+def test_bad_input_is_named(arguments: dict, message: str) -> None:
     given = {"query": Q, "key": K, "value": V} | arguments
-    with pytest.raises((ValueError, TypeError), match=said):
+    with pytest.raises((ValueError, TypeError), match=message):
         attention(given.pop("query"), given.pop("key"), given.pop("value"), **given)
 
 

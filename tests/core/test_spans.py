@@ -10,8 +10,8 @@ from regard.core import spans
 positions = st.sets(st.integers(0, 30))
 
 
-def members(found: spans.Spans) -> set[int]:
-    return {p for lo, hi in found for p in range(lo, hi)}
+def members(result: spans.Spans) -> set[int]:
+    return {p for lo, hi in result for p in range(lo, hi)}
 
 
 @given(positions, positions)
@@ -24,9 +24,9 @@ def test_algebra_is_that_of_sets(a: set[int], b: set[int]) -> None:
 
 @given(positions, positions)
 def test_results_are_sorted_and_apart(a: set[int], b: set[int]) -> None:
-    for found in (spans.union(spans.runs(a), spans.runs(b)), spans.difference(spans.runs(a), spans.runs(b))):
-        assert all(lo < hi for lo, hi in found)
-        assert all(one[1] < other[0] for one, other in pairwise(found))
+    for result in (spans.union(spans.runs(a), spans.runs(b)), spans.difference(spans.runs(a), spans.runs(b))):
+        assert all(lo < hi for lo, hi in result)
+        assert all(one[1] < other[0] for one, other in pairwise(result))
 
 
 def test_clip_keeps_what_lies_inside() -> None:

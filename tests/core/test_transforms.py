@@ -78,11 +78,11 @@ class Cached(Steps):
     """One that grows it."""
 
     def forward(self, x: Tensor) -> Tensor:
-        memory, found = self.attend.remember(x[..., :1, :]), []
+        memory, result = self.attend.remember(x[..., :1, :]), []
         for t in range(1, 4):
             memory = memory.append(x[..., t : t + 1, :])
-            found.append(memory.read(x[..., t : t + 1, :], position=t).context)
-        return torch.cat(found, -2)
+            result.append(memory.read(x[..., t : t + 1, :], position=t).context)
+        return torch.cat(result, -2)
 
 
 TORCH = tuple(int(number) for number in torch.__version__.split(".")[:2])
@@ -159,8 +159,8 @@ def test_func_grad(case: tuple[Callable[[Tensor], Any], Tensor]) -> None:
     run, x = case
     expected = gradient(run, x)
     torch.testing.assert_close(torch.func.grad(lambda x: context(run(x)).sin().sum())(x), expected)
-    (found,) = torch.func.vjp(lambda x: context(run(x)).sin().sum(), x)[1](torch.ones((), dtype=D))
-    torch.testing.assert_close(found, expected)
+    (result,) = torch.func.vjp(lambda x: context(run(x)).sin().sum(), x)[1](torch.ones((), dtype=D))
+    torch.testing.assert_close(result, expected)
     torch.testing.assert_close(torch.func.jacrev(lambda x: context(run(x)).sin().sum())(x), expected)
     moved = torch.func.jvp(lambda x: context(run(x)).sin().sum(), (x,), (x.cos(),))[1]
     torch.testing.assert_close(moved, (expected * x.cos()).sum())
@@ -168,11 +168,11 @@ def test_func_grad(case: tuple[Callable[[Tensor], Any], Tensor]) -> None:
 
 def test_func_grad_of_parameters() -> None:
     module, x = MultiHead(8, 2, pattern="causal"), torch.randn(3, 5, 8)
-    found = torch.func.grad(lambda given: torch.func.functional_call(module, given, (x,)).context.sin().sum())(
+    result = torch.func.grad(lambda given: torch.func.functional_call(module, given, (x,)).context.sin().sum())(
         {name: parameter.detach() for name, parameter in module.named_parameters()}
     )
     module(x).context.sin().sum().backward()
-    torch.testing.assert_close(found, {name: parameter.grad for name, parameter in module.named_parameters()})
+    torch.testing.assert_close(result, {name: parameter.grad for name, parameter in module.named_parameters()})
 
 
 def test_forward_mode() -> None:
@@ -251,13 +251,13 @@ def test_gradients_of_gradients_of_every_kernel(arguments: dict[str, Any]) -> No
     leaves = [*states, *(x for x in arguments.values() if isinstance(x, Tensor) and x.requires_grad)]
     asked = {name: arguments[name] for name in ("weights", "lse") if name in arguments}
     given = {name: value for name, value in arguments.items() if name not in asked}
-    found = []
+    result = []
     for kernel in (plan(*states, **given).kernel, Reference()):
         out = answer(Plan(plan(*states, **given).request, kernel, ()), **asked)
         total = sum(x.sin().sum() for x in (out.context, out.weights, out.lse) if x is not None)
         grads = torch.autograd.grad(total, leaves, create_graph=True)
-        found.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))
-    torch.testing.assert_close(*found)
+        result.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))
+    torch.testing.assert_close(*result)
 
 
 @pytest.mark.parametrize("lengths", [None, [7, 2]])
@@ -265,14 +265,14 @@ def test_gradients_of_gradients_over_several_reads(lengths: list[int] | None) ->
     module = Attention(Additive(4, 4, 3)).double()
     key, value, query = (torch.randn(2, 7, 4, dtype=D, requires_grad=True) for _ in range(3))
     leaves = [key, value, query, *module.parameters()]
-    found = []
+    result = []
     for whole in (False, True):
         memory = module.remember(key, value, lengths)
         steps = [slice(None)] if whole else [slice(t, t + 1) for t in range(7)]
         total = sum(memory.read(query[:, step]).context.sin().sum() for step in steps)
         grads = torch.autograd.grad(total, leaves, create_graph=True)
-        found.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))
-    torch.testing.assert_close(*found)
+        result.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))
+    torch.testing.assert_close(*result)
 
 
 def test_states_live_no_longer_for_a_second_derivative() -> None:
@@ -304,14 +304,14 @@ def test_kernels_say_why_they_refuse() -> None:
     x = torch.empty(300, 4, device="meta")
     assert "not tiles: these tensors have shapes, but no numbers" in plan(x, x, x, pattern="window(3)").explain()
     y = torch.randn(2, 300, 4)
-    said: list[str] = []
+    printed: list[str] = []
 
     def note(x: Tensor) -> Tensor:
-        said.append(repr(plan(x, x, x, pattern="window(3)").refusals))
+        printed.append(repr(plan(x, x, x, pattern="window(3)").refusals))
         return x
 
     torch.vmap(note)(y)
-    assert "it runs inside a transform of torch.func" in said[0]
+    assert "it runs inside a transform of torch.func" in printed[0]
 
 
 @pytest.mark.parametrize(

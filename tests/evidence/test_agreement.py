@@ -20,8 +20,8 @@ from tests.look.test_trace import full_trace
     ],
 )
 def test_known_values(one: list[float], other: list[float], expected: float | None) -> None:
-    found = spearman(np.array(one, float), np.array(other, float))
-    assert found == (None if expected is None else pytest.approx(expected))
+    result = spearman(np.array(one, float), np.array(other, float))
+    assert result == (None if expected is None else pytest.approx(expected))
 
 
 @given(st.lists(st.floats(-9, 9), min_size=2, max_size=9, unique=True), st.randoms())

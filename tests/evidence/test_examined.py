@@ -28,31 +28,31 @@ def trace(translator: regard.Translator) -> Trace:
     return translator.force_decode([SOURCE], [TARGET])[0]
 
 
-def told(translator: regard.Translator, source: str) -> np.ndarray:
+def report(translator: regard.Translator, source: str) -> np.ndarray:
     """log p of each piece of the target."""
-    (found,) = translator.force_decode([source], [TARGET])
-    return np.log([step.probability for step in found.steps])
+    (result,) = translator.force_decode([source], [TARGET])
+    return np.log([step.probability for step in result.steps])
 
 
 def test_leaving_a_word_out_costs_what_forced_decoding_says(translator: regard.Translator, trace: Trace) -> None:
-    found = leave_one_out(translator, trace, translator.target_tokens(trace))
+    result = leave_one_out(translator, trace, translator.target_tokens(trace))
     words = SOURCE.rstrip(".").split()
     assert [word.text for word in trace.source.words] == [*words, ".", ""]
     for column in range(len(words)):
         without = " ".join(words[:column] + words[column + 1 :]) + "."
         if column == len(words) - 1:
             without = " ".join(words[:-1]) + " ."
-        falls = told(translator, SOURCE) - told(translator, without)
-        expected = [falls[[group == row for group in trace.target.groups]].sum() for row in range(len(found.values))]
-        np.testing.assert_allclose(found.values[:, column], expected, atol=1e-3)
-    assert not found.values[:, -1].any(), "the end token cannot be left out"
+        falls = report(translator, SOURCE) - report(translator, without)
+        expected = [falls[[group == row for group in trace.target.groups]].sum() for row in range(len(result.values))]
+        np.testing.assert_allclose(result.values[:, column], expected, atol=1e-3)
+    assert not result.values[:, -1].any(), "the end token cannot be left out"
 
 
 def test_gradients_are_those_of_a_small_change(translator: regard.Translator, trace: Trace) -> None:
     """d/dε log p with one word's embedding scaled by 1 + ε is gradient × input."""
     tokens = translator.target_tokens(trace)
-    found = gradient(translator, trace, tokens)
-    assert found.values.shape == (len(trace.target.words), len(trace.source.words)) and (found.values >= 0).all()
+    result = gradient(translator, trace, tokens)
+    assert result.values.shape == (len(trace.target.words), len(trace.source.words)) and (result.values >= 0).all()
     piece = 0
     rows = [row for row, group in enumerate(trace.target.groups) if group == 0]
 
@@ -64,14 +64,14 @@ def test_gradients_are_those_of_a_small_change(translator: regard.Translator, tr
 
         handle = translator.model.encoder.embedding.register_forward_hook(hook)
         try:
-            return float(told(translator, SOURCE)[rows].sum())
+            return float(report(translator, SOURCE)[rows].sum())
         finally:
             handle.remove()
 
     slope = (scaled(1.01) - scaled(0.99)) / 0.02
     alone = trace.source.groups.count(0) == 1
     if alone:
-        assert found.values[0, 0] == pytest.approx(abs(slope), rel=0.05, abs=0.01)
+        assert result.values[0, 0] == pytest.approx(abs(slope), rel=0.05, abs=0.01)
 
 
 def test_gradients_are_taken_without_cudnn_in_evaluation_mode(translator: regard.Translator, trace: Trace) -> None:
@@ -98,9 +98,9 @@ def test_uniform_attention_says_something_else(translator: regard.Translator, tr
 
 
 def test_all_of_it_goes_into_the_trace_and_back(translator: regard.Translator, trace: Trace) -> None:
-    found = examined(translator, trace)
-    assert [each.name for each in found.evidence] == ["leave one out", "gradient"]
-    assert all(-1 <= each.agreement <= 1 for each in found.evidence) and len(found.altered) == 3
-    again = Trace.from_dict(found.as_dict())
-    assert again.as_dict() == found.as_dict()
+    result = examined(translator, trace)
+    assert [each.name for each in result.evidence] == ["leave one out", "gradient"]
+    assert all(-1 <= each.agreement <= 1 for each in result.evidence) and len(result.altered) == 3
+    again = Trace.from_dict(result.as_dict())
+    assert again.as_dict() == result.as_dict()
     assert translator.target_tokens(again) == translator.target_tokens(trace)

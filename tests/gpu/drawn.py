@@ -134,13 +134,13 @@ def _text(rng: random.Random, kind: str) -> str:
     if kind == "stride":
         return f"strided({step})"
     strided = [f"strided({step})", f"dilated({rng.choice([1, 3, 9])}, {step})", f"strided({step}) & window({n})"]
-    wide = [
+    wider = [
         f"window({n}) | global(0, {rng.choice([5, 70, 190])})",
         f"bigbird({2 * n}, 0:2, 2, 16)",
         "longformer(18, 0)",
     ]
     return rng.choice(
-        {"plain": plain, "strided": strided, "global": wide, "union": [f"{a} | {b}" for a in wide for b in strided]}[
+        {"plain": plain, "strided": strided, "global": wider, "union": [f"{a} | {b}" for a in wider for b in strided]}[
             kind
         ]
     )

@@ -67,10 +67,10 @@ def test_classify(model: Path, precision: str) -> None:
 
 def test_one_gpu_classifies_as_the_cpu(model: Path) -> None:
     texts = [text for text, _ in TEXTS[:30]]
-    found = [
+    result = [
         works("classify", model, *texts, "--device", where, "--precision", "fp32").out for where in ("cuda", "cpu")
     ]
-    assert sum(a == b for a, b in zip(*(each.splitlines() for each in found), strict=True)) >= 29
+    assert sum(a == b for a, b in zip(*(each.splitlines() for each in result), strict=True)) >= 29
 
 
 def test_look_and_evidence(model: Path, tmp_path: Path) -> None:

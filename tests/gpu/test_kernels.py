@@ -37,16 +37,16 @@ drawn_cases = pytest.mark.parametrize("number", range(FIRST, CASES, STEP))
 def check(kernel: Kernel, what: Range, number: int) -> None:
     case = draw(kernel, what, number)
     torch.backends.cuda.matmul.allow_tf32 = case.tf32
-    found, expected = kernel.run(case.request), reference(case.exact)
+    output, expected = kernel.run(case.request), reference(case.exact)
     tolerance = TF32 if case.tf32 else TOLERANCE[case.request.value.dtype]
     if is_hard(case.request):
-        assert found.chosen is not None and expected.chosen is not None
-        if not torch.equal(found.chosen, expected.chosen):  # nearly equal energies may fall either way
-            _check_choice(case, found.chosen, expected.chosen, tolerance)
+        assert output.chosen is not None and expected.chosen is not None
+        if not torch.equal(output.chosen, expected.chosen):  # nearly equal energies may fall either way
+            _check_choice(case, output.chosen, expected.chosen, tolerance)
             return
-    outputs, rights = [found.context], [expected.context]
-    if found.log_probability is not None and expected.log_probability is not None:
-        outputs, rights = [*outputs, found.log_probability], [*rights, expected.log_probability]
+    outputs, rights = [output.context], [expected.context]
+    if output.log_probability is not None and expected.log_probability is not None:
+        outputs, rights = [*outputs, output.log_probability], [*rights, expected.log_probability]
     for mine, right in zip(outputs, rights, strict=True):
         _near(mine, right, tolerance, f"output of {case.text}")
     if isinstance(case.request.normalizer, Sparsemax) and _rounding_moves_the_support(case, expected):

@@ -65,9 +65,9 @@ def test_several_heads_as_on_the_cpu(pattern: str, dtype: torch.dtype) -> None:
     heads = MultiHead(64, 4, pattern=pattern)
     states = torch.randn(2, 150, 64)
     right = heads(states, lengths=[150, 40]).context
-    found = heads.to(CUDA, dtype)(states.to(CUDA, dtype), lengths=[150, 40]).context
+    result = heads.to(CUDA, dtype)(states.to(CUDA, dtype), lengths=[150, 40]).context
     bound = 1e-4 if dtype is torch.float32 else 3e-2
-    torch.testing.assert_close(found.float().cpu(), right, atol=bound, rtol=bound)
+    torch.testing.assert_close(result.float().cpu(), right, atol=bound, rtol=bound)
 
 
 def test_a_second_gradient_is_refused_in_a_sentence() -> None:

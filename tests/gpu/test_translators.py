@@ -80,17 +80,17 @@ def test_translate(model: Path, pairs: Path, options: tuple[object, ...], precis
     answers = [json.loads(line) for line in ended.out.splitlines()]
     assert [answer["source"] for answer in answers] == list(texts)
     for answer in answers:
-        found = [each["text"] for each in answer["translations"]]
-        assert len(set(found)) == len(found) >= 1
+        result = [each["text"] for each in answer["translations"]]
+        assert len(set(result)) == len(result) >= 1
 
 
 def test_one_gpu_translates_as_the_cpu(model: Path, pairs: Path) -> None:
     texts = sentences(pairs, count=40)
-    found = [
+    result = [
         works("translate", model, *texts, "--beam", 1, "--precision", "fp32", "--device", device).out.splitlines()
         for device in ("cuda", "cpu")
     ]
-    same = sum(a == b for a, b in zip(*found, strict=True))
+    same = sum(a == b for a, b in zip(*result, strict=True))
     assert same >= 36, f"{same} of 40 alike"  # barely trained models have near ties
 
 

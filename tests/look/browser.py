@@ -11,13 +11,13 @@ Open = Callable[..., Any]
 """opens a page from its text; further arguments are the browser's settings"""
 
 
-def told(weight: float) -> str:
+def report(weight: float) -> str:
     """As the page has it: in steps of 1/255."""
     return f"{round(float(weight) * 255) / 255:.2f}"
 
 
 def at(trace: Trace, row: int, column: int) -> str:
-    return told(trace.by_words()[2][row, column])
+    return report(trace.by_words()[2][row, column])
 
 
 def point(tab: Any, row: int, column: int) -> None:

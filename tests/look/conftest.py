@@ -16,11 +16,11 @@ from tests.look.browser import Open
 def browser() -> Iterator[Any]:
     """Debian's chromium: Playwright's own is not downloaded."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, which the extra `dev` brings")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
+    result = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if result is None:
         pytest.skip("needs a browser: apt-get install chromium")
     with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        running = started.chromium.launch(executable_path=result, args=["--no-sandbox"])
         yield running
         running.close()
 

@@ -6,7 +6,7 @@ from regard.look.history import Moment
 from regard.look.page import history_page, page
 from regard.look.table import END
 from regard.look.trace import Trace
-from tests.look.browser import Open, at, lit, lit_heads, point, summary, told
+from tests.look.browser import Open, at, lit, lit_heads, point, report, summary
 from tests.look.traces import MARATHI, arabic, chinese, many_heads, marathi, moments, plain
 
 
@@ -29,7 +29,7 @@ def test_pointing_at_words(show: Open) -> None:
     tab = show(page([trace]))
     tab.locator(".name", has_text="वर्तमानपत्र").hover()
     best = weights[3].argmax()
-    assert summary(tab).startswith(f"वर्तमानपत्र looks at {trace.source.words[best].text} {told(weights[3, best])}")
+    assert summary(tab).startswith(f"वर्तमानपत्र looks at {trace.source.words[best].text} {report(weights[3, best])}")
     assert lit_heads(tab) == [
         word.text or END for word, weight in zip(trace.source.words, weights[3], strict=True) if weight >= 0.04
     ]
@@ -113,7 +113,7 @@ def test_pieces(show: Open) -> None:
     assert tab.locator(".name").all_inner_texts() == [piece.text or END for piece in trace.target.pieces]
     assert tab.locator(".head").all_inner_texts() == [piece.text or END for piece in trace.source.pieces]
     point(tab, 7, 4)
-    assert summary(tab) == f"वाच looks at read with {told(trace.weights[7, 4])}"
+    assert summary(tab) == f"वाच looks at read with {report(trace.weights[7, 4])}"
 
 
 def test_stepping_through_decoding(show: Open) -> None:
@@ -203,9 +203,9 @@ def test_evidence_beside_the_weights(show: Open) -> None:
     assert "agreement with the weights 0.63" in tab.locator("figure").nth(1).inner_text()
     point(tab, 1, 2)
     value = trace.evidence[0].values[1, 2]
-    found = summary(tab)
-    assert found.startswith(f"माणूस looks at man with {at(trace, 1, 2)} leave one out ")
-    assert abs(float(found.split()[-1]) - value) < 0.03
+    result = summary(tab)
+    assert result.startswith(f"माणूस looks at man with {at(trace, 1, 2)} leave one out ")
+    assert abs(float(result.split()[-1]) - value) < 0.03
     assert tab.locator(".name.on").count() == 2
     tab.locator("input[value=units]").check(force=True)
     tab.locator("figure").nth(1).locator(".name").nth(4).hover()

@@ -84,9 +84,9 @@ def rgb(shade: str) -> str:
     return f"rgb({', '.join(str(int(shade[place : place + 2], 16)) for place in (1, 3, 5))})"
 
 
-def brightness(told: str) -> float:
+def brightness(report: str) -> float:
     """Of rgb(r, g, b), as the eye weighs it."""
-    parts = [int(part) for part in told[4:-1].split(", ")]
+    parts = [int(part) for part in report[4:-1].split(", ")]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 

@@ -14,8 +14,8 @@ def odd(weights: list[list[float]]) -> Trace:
     sides = []
     for text in (SOURCE, TARGET):
         places = [0, *(place + 1 for place, character in enumerate(text) if character == " ")]
-        found = [Span(text[a:].split(" ")[0], a, a + len(text[a:].split(" ")[0])) for a in places]
-        sides.append([*found, Span("", len(text), len(text))])
+        result = [Span(text[a:].split(" ")[0], a, a + len(text[a:].split(" ")[0])) for a in places]
+        sides.append([*result, Span("", len(text), len(text))])
     return traced(SOURCE, TARGET, *sides, np.array(weights, np.float32))
 
 
@@ -29,25 +29,25 @@ GOOD = [
 
 
 def test_nothing_is_odd() -> None:
-    found = diagnose(odd(GOOD))
-    assert found.missed == found.repeated == []
-    assert found.coverage == [1, 1, 0.5, 0.5, 1, 0]
-    assert found.entropy == pytest.approx(0.5) and found.punctuation == pytest.approx(0.25) and found.end == 0
+    result = diagnose(odd(GOOD))
+    assert result.missed == result.repeated == []
+    assert result.coverage == [1, 1, 0.5, 0.5, 1, 0]
+    assert result.entropy == pytest.approx(0.5) and result.punctuation == pytest.approx(0.25) and result.end == 0
 
 
 def test_a_word_left_out_and_one_said_again_and_again() -> None:
-    found = diagnose(odd([[0.9, 0.1, 0, 0, 0, 0]] * 3 + [[0, 0, 0, 0, 0.5, 0.5], [0, 0, 0, 0, 0, 1]]))
-    assert found.missed == ["hot", "tea"] and found.repeated == ["he"]
-    assert found.end == pytest.approx(0.125)
-    assert found.measure("missed") == 2 and found.measure("repeated") == 1
+    result = diagnose(odd([[0.9, 0.1, 0, 0, 0, 0]] * 3 + [[0, 0, 0, 0, 0.5, 0.5], [0, 0, 0, 0, 0, 1]]))
+    assert result.missed == ["hot", "tea"] and result.repeated == ["he"]
+    assert result.end == pytest.approx(0.125)
+    assert result.measure("missed") == 2 and result.measure("repeated") == 1
 
 
 def test_all_together() -> None:
     one, other = diagnose(odd(GOOD)), diagnose(odd([[0, 0, 0, 0, 0, 1.0]] * 5))
-    found = overall([one, other])
-    assert (found.traces, found.with_missed, found.with_repeated) == (2, 1, 0)
-    assert found.end == pytest.approx(0.5) and found.entropy == pytest.approx(0.25)
-    assert len(found.lines()) == 5
+    result = overall([one, other])
+    assert (result.traces, result.with_missed, result.with_repeated) == (2, 1, 0)
+    assert result.end == pytest.approx(0.5) and result.entropy == pytest.approx(0.25)
+    assert len(result.lines()) == 5
 
 
 def test_measures_are_named() -> None:

@@ -95,8 +95,8 @@ def test_only_its_own_script_and_style_may_run() -> None:
 @pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
 def test_weights_come_back_to_a_byte(make: Any) -> None:
     trace = make()
-    (found,) = Reader(page([trace])).content["traces"][0]
-    for packed, attended in zip(found["attentions"], trace.attentions, strict=True):
+    (result,) = Reader(page([trace])).content["traces"][0]
+    for packed, attended in zip(result["attentions"], trace.attentions, strict=True):
         rows, columns = trace.sides(attended.name)
         assert (packed["rows"], packed["columns"]) == (
             "target" if rows is trace.target else "source",
@@ -112,22 +112,22 @@ def test_weights_come_back_to_a_byte(make: Any) -> None:
 def test_all_that_a_trace_says_is_there() -> None:
     trace = marathi()
     content = Reader(page([trace], "A title & more")).content
-    (found,) = content["traces"][0]
-    assert found["candidates"] == [[each.text, each.score, each.log_probability] for each in trace.candidates]
-    assert found["altered"] == [[each.name, each.text, each.log_probability] for each in trace.altered]
-    flat = [step for unit in found["steps"] for step in unit]
-    assert [step[1] for step in flat] == [round(step.probability, 6) for step in trace.steps]
-    assert [[tuple(other) for other in step[2]] for step in flat] == [
+    (result,) = content["traces"][0]
+    assert result["candidates"] == [[each.text, each.score, each.log_probability] for each in trace.candidates]
+    assert result["altered"] == [[each.name, each.text, each.log_probability] for each in trace.altered]
+    flattened = [step for unit in result["steps"] for step in unit]
+    assert [step[1] for step in flattened] == [round(step.probability, 6) for step in trace.steps]
+    assert [[tuple(other) for other in step[2]] for step in flattened] == [
         [(text, round(chance, 6)) for text, chance in step.others] for step in trace.steps
     ]
-    for packed, evidence in zip(found["evidence"], trace.evidence, strict=True):
+    for packed, evidence in zip(result["evidence"], trace.evidence, strict=True):
         scale = packed["high"] - packed["low"]
         values = packed["low"] + scale * unpacked(packed["values"], *evidence.values.shape)
         np.testing.assert_allclose(values, evidence.values, atol=scale * HALF)
         assert (packed["name"], packed["agreement"]) == (evidence.name, evidence.agreement)
-    assert ["scores", "chrF++ 71.3 · BLEU 48.2"] in content["cards"][found["card"]]
-    assert ["languages", "en, mr"] in content["cards"][found["card"]]
-    assert [found[name]["direction"] for name in ("source", "target")] == ["ltr", "ltr"]
+    assert ["scores", "chrF++ 71.3 · BLEU 48.2"] in content["cards"][result["card"]]
+    assert ["languages", "en, mr"] in content["cards"][result["card"]]
+    assert [result[name]["direction"] for name in ("source", "target")] == ["ltr", "ltr"]
     assert Reader(page([arabic()])).content["traces"][0][0]["source"]["direction"] == "rtl"
 
 
@@ -176,9 +176,9 @@ def test_text_cannot_become_markup(text: str) -> None:
     assert [tag for tag, _ in reader.tags] == usual
     raw = written.split('id="data">')[1].split("</script>\n<script>")[0]
     assert not set(raw) & set("<>&\u2028\u2029")
-    found = reader.content["traces"][0][0]
-    assert "".join(gap + letters for gap, letters in found["source"]["units"]) == text
-    assert found["candidates"][0][0] == text == found["steps"][0][0][2][0][0] == found["evidence"][0]["name"]
+    result = reader.content["traces"][0][0]
+    assert "".join(gap + letters for gap, letters in result["source"]["units"]) == text
+    assert result["candidates"][0][0] == text == result["steps"][0][0][2][0][0] == result["evidence"][0]["name"]
     assert reader.content["cards"] == [[[text, text]]]
 
 
@@ -193,11 +193,11 @@ def test_any_text_in_any_pieces(data: st.DataObject) -> None:
     weights = np.full((1, 1, count, count), 1 / count, np.float32)
     trace = Trace(given_side, given_side, [AttentionWeights("cross", weights)], [Step(0.5)] * count)
     reader = Reader(page([trace]))
-    (found,) = reader.content["traces"][0]
-    assert "".join(gap + letters for gap, letters in found["source"]["units"]) == text
-    assert len(found["steps"]) == len(found["target"]["units"]) == len(found["target"]["groups"])
-    assert all(0 <= group < len(found["source"]["words"]) for group in found["source"]["groups"])
-    assert sum(map(len, found["steps"])) == count
+    (result,) = reader.content["traces"][0]
+    assert "".join(gap + letters for gap, letters in result["source"]["units"]) == text
+    assert len(result["steps"]) == len(result["target"]["units"]) == len(result["target"]["groups"])
+    assert all(0 <= group < len(result["source"]["words"]) for group in result["source"]["groups"])
+    assert sum(map(len, result["steps"])) == count
 
 
 @pytest.mark.parametrize(
@@ -238,9 +238,9 @@ def test_numbers_that_json_has_not() -> None:
     trace = marathi()
     steps = [Step(float("nan"), [("x", float("inf"))])] * len(trace.steps)
     strange = Trace(trace.source, trace.target, trace.attentions, steps, [Candidate("x", float("-inf"), 0.0)])
-    found = Reader(history_page([Moment(1, 0.1, float("nan"), 3.0, [strange])])).content
-    assert found["moments"] == [{"update": 1, "epoch": 0.1, "loss": None, "score": 3.0}]
-    assert found["traces"][0][0]["candidates"] == [["x", None, 0.0]]
+    result = Reader(history_page([Moment(1, 0.1, float("nan"), 3.0, [strange])])).content
+    assert result["moments"] == [{"update": 1, "epoch": 0.1, "loss": None, "score": 3.0}]
+    assert result["traces"][0][0]["candidates"] == [["x", None, 0.0]]
 
 
 def test_a_frame_holds_the_page() -> None:
@@ -253,9 +253,9 @@ def test_a_frame_holds_the_page() -> None:
 
 def test_the_history_holds_every_moment() -> None:
     given_moments = moments(4)
-    found = Reader(history_page(given_moments)).content
-    assert [each["update"] for each in found["moments"]] == [each.update for each in given_moments]
-    for packed, moment in zip(found["traces"], given_moments, strict=True):
+    result = Reader(history_page(given_moments)).content
+    assert [each["update"] for each in result["moments"]] == [each.update for each in given_moments]
+    for packed, moment in zip(result["traces"], given_moments, strict=True):
         expected = moment.traces[0].by_words()[2]
         words = unpacked(packed[0]["attentions"][0]["words"], *expected.shape)
         np.testing.assert_allclose(words, expected, atol=HALF)
@@ -272,5 +272,5 @@ def test_what_cannot_be_shown() -> None:
 
 def test_next_to_nothing() -> None:
     nothing = Side("", [])
-    found = Reader(page([Trace(nothing, nothing, []), Trace(side("x", ["x"]), nothing, [])])).content
-    assert found["traces"][0][0]["source"]["units"] == [] and found["traces"][0][1]["attentions"] == []
+    result = Reader(page([Trace(nothing, nothing, []), Trace(side("x", ["x"]), nothing, [])])).content
+    assert result["traces"][0][0]["source"]["units"] == [] and result["traces"][0][1]["attentions"] == []

@@ -33,8 +33,8 @@ def test_patches_have_the_names_of_squares() -> None:
     assert side.text == "a1 b1 c1 a2 b2 c2"
     assert [word.text for word in side.words] == ["a1", "b1", "c1", "a2", "b2", "c2"]
     assert side.groups == list(range(6))
-    wide = [piece.text for piece in patches(1, 30).pieces]
-    assert wide[25:28] == ["z1", "aa1", "ab1"] and len({*wide}) == 30
+    wider = [piece.text for piece in patches(1, 30).pieces]
+    assert wider[25:28] == ["z1", "aa1", "ab1"] and len({*wider}) == 30
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3), (1, 1)])
@@ -69,12 +69,12 @@ def test_veils_and_shades_say_the_weights() -> None:
 def test_nothing_lies_beyond_the_edge() -> None:
     for rows in (1, 5, 6, 13):
         root = ElementTree.fromstring(overlay(seen(rows), picture(), 3, 4))
-        wide, high = float(root.get("width", "")), float(root.get("height", ""))
+        wider, high = float(root.get("width", "")), float(root.get("height", ""))
         for kind in ("rect", "image"):
             for each in root.iter(NAMES + kind):
                 x, y = float(each.get("x", 0)), float(each.get("y", 0))
                 assert (
-                    x + float(each.get("width", "")) <= wide + 0.2 and y + float(each.get("height", "")) <= high + 0.2
+                    x + float(each.get("width", "")) <= wider + 0.2 and y + float(each.get("height", "")) <= high + 0.2
                 )
 
 

@@ -27,8 +27,8 @@ CHINESE = ["他", "是", "一个", "好", "男孩", "。", END]
 
 def made(rows: list[str], columns: list[str], **others: object) -> Table:
     weights = np.random.default_rng(0).dirichlet([0.3] * len(columns), len(rows)).astype(np.float32)
-    said = {"title": ["cross attention"], "footnotes": ["agreement: 0.71"], **others}
-    return Table(rows, columns, weights, **said)  # type: ignore[arg-type]
+    message = {"title": ["cross attention"], "footnotes": ["agreement: 0.71"], **others}
+    return Table(rows, columns, weights, **message)  # type: ignore[arg-type]
 
 
 def save(table: Table, path: Path, view: str = "grid") -> None:
@@ -79,15 +79,15 @@ def test_cells_have_the_colours_of_their_weights(pair: str, tmp_path: Path) -> N
     picture = grid_picture(table)
     pixels = imread(tmp_path / "picture.png")
     assert pixels.shape[:2] == pytest.approx((picture.height * png.PIXEL_RATIO, picture.width * png.PIXEL_RATIO), abs=1)
-    found = [item for item in picture.items if isinstance(item, Cell) and item.tooltip]
-    assert len(found) == table.weights.size
-    for cell in found:
+    result = [item for item in picture.items if isinstance(item, Cell) and item.tooltip]
+    assert len(result) == table.weights.size
+    for cell in result:
         x, y = (round(place * png.PIXEL_RATIO) + 4 for place in (cell.x, cell.y))  # a corner, where no number stands
         seen = "#" + "".join(f"{round(float(value) * 255):02x}" for value in pixels[y, x, :3])
         assert seen == colour(cell.level / LEVELS)
-    columns = sorted({cell.x for cell in found}, reverse=table.column_direction == "rtl")
+    columns = sorted({cell.x for cell in result}, reverse=table.column_direction == "rtl")
     for column, x in enumerate(columns):
-        inside = [cell.level for cell in sorted(found, key=lambda cell: cell.y) if cell.x == x]
+        inside = [cell.level for cell in sorted(result, key=lambda cell: cell.y) if cell.x == x]
         assert inside == [level(float(weight)) for weight in table.weights[:, column]]
 
 
@@ -108,8 +108,8 @@ def test_letters_are_joined(joined: str, apart: list[str]) -> None:
     def width(text: str) -> float:
         figure = png.figure(grid_picture(made([text], ["x"])))
         figure.set_dpi(600)
-        found = next(each for each in figure.findobj(Text) if each.get_text() == text)
-        return float(found.get_window_extent().width)
+        result = next(each for each in figure.findobj(Text) if each.get_text() == text)
+        return float(result.get_window_extent().width)
 
     assert width(joined) < 0.95 * sum(map(width, apart))
 
@@ -197,8 +197,8 @@ def test_names(tmp_path: Path) -> None:
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    said = r"older ones do not shape Devanagari and Arabic; pip install 'regard\[plot\]'$"
-    with pytest.raises(ValueError, match=said):
+    message = r"older ones do not shape Devanagari and Arabic; pip install 'regard\[plot\]'$"
+    with pytest.raises(ValueError, match=message):
         save(PAIRS["English"], tmp_path / "picture.png")
 
 

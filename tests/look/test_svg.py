@@ -68,8 +68,8 @@ def cells(root: ElementTree.Element) -> list[ElementTree.Element]:
 
 def labels(root: ElementTree.Element) -> list[str]:
     """As they are, where they are cut from their tooltips."""
-    found = [text for text in root.iter(f"{NAMES}text") if text.get("class") == "text"]
-    return [text.findtext(f"{NAMES}title") or "".join(text.itertext()) for text in found]
+    result = [text for text in root.iter(f"{NAMES}text") if text.get("class") == "text"]
+    return [text.findtext(f"{NAMES}title") or "".join(text.itertext()) for text in result]
 
 
 def box(cell: ElementTree.Element) -> tuple[float, float]:
@@ -134,9 +134,9 @@ def corners(words: TextLabel) -> list[tuple[float, float]]:
 
 def test_markup_in_the_text_stays_text() -> None:
     for svg in (grid, links):
-        found = svg(made(["<script>alert(1)</script>"], ['"><image href="x"/>'], footnotes=["<b>&"]))
-        assert not {element.tag for element in parsed(found).iter()} & {f"{NAMES}script", f"{NAMES}image", f"{NAMES}b"}
-        assert "<script" not in found and "<image" not in found
+        result = svg(made(["<script>alert(1)</script>"], ['"><image href="x"/>'], footnotes=["<b>&"]))
+        assert not {element.tag for element in parsed(result).iter()} & {f"{NAMES}script", f"{NAMES}image", f"{NAMES}b"}
+        assert "<script" not in result and "<image" not in result
 
 
 # What is where
@@ -147,8 +147,8 @@ SENTENCES = made(["मुलगा", "आहे", "."], ["He", "is", "a", "boy"]
 def test_cells_hold_the_weights() -> None:
     root = parsed(grid(SENTENCES))
     shades = {(row, column): level(float(SENTENCES.weights[row, column])) for row in range(3) for column in range(4)}
-    found = sorted(cells(root), key=lambda cell: box(cell)[::-1])
-    for (row, column), cell in zip(sorted(shades), found, strict=True):
+    result = sorted(cells(root), key=lambda cell: box(cell)[::-1])
+    for (row, column), cell in zip(sorted(shades), result, strict=True):
         weight = f"{SENTENCES.weights[row, column]:.2f}"
         assert cell.get("class") == f"s{shades[row, column]}"
         tooltip = cell.findtext(f"{NAMES}title") or ""
@@ -206,9 +206,9 @@ def test_links_run_as_their_texts(row_direction: str, column_direction: str) -> 
 def test_text_that_runs_from_the_right_is_told_so() -> None:
     """There, the start of a text is its right end."""
     root = parsed(grid(made(["قرأ"], ["read"], row_direction="rtl")))
-    found = {text.text: text for text in root.iter(f"{NAMES}text")}
-    assert found["قرأ"].get("direction") == "rtl" and found["قرأ"].get("text-anchor") == "start"
-    assert found["read"].get("direction") is None
+    result = {text.text: text for text in root.iter(f"{NAMES}text")}
+    assert result["قرأ"].get("direction") == "rtl" and result["قرأ"].get("text-anchor") == "start"
+    assert result["read"].get("direction") is None
 
 
 def test_links_below_the_floor_are_left_out() -> None:
@@ -216,8 +216,8 @@ def test_links_below_the_floor_are_left_out() -> None:
     for floor, count in ((0, 3), (0.1, 2), (0.5, 1), (1, 0)):
         paths = list(parsed(links(given, floor)).iter(f"{NAMES}path"))
         assert len(paths) == count
-        wide = [(float(path.get("stroke-width", "")), float(path.get("stroke-opacity", ""))) for path in paths]
-        assert wide == sorted(wide) and len(set(wide)) == count  # the strongest last, on top
+        wider = [(float(path.get("stroke-width", "")), float(path.get("stroke-opacity", ""))) for path in paths]
+        assert wider == sorted(wider) and len(set(wider)) == count  # the strongest last, on top
     with pytest.raises(ValueError, match="floor: expected a fraction from 0 to 1, got 2"):
         links(given, 2)
 
@@ -255,8 +255,8 @@ def test_many_words_stay_readable(count: int, draw: object) -> None:
         turn = math.radians(first.turn)
         apart = (second.x - first.x) * math.sin(turn), (second.y - first.y) * math.cos(turn)
         # Lines of text lie at least their size apart; level ones may instead stand beside each other.
-        beside = first.turn == 0 and second.x - first.x >= text_width(first.text, first.size)
-        assert beside or math.hypot(*apart) >= first.size or first.turn != second.turn or first.edge != second.edge
+        next_to = first.turn == 0 and second.x - first.x >= text_width(first.text, first.size)
+        assert next_to or math.hypot(*apart) >= first.size or first.turn != second.turn or first.edge != second.edge
 
 
 def test_only_the_strongest_of_many() -> None:
@@ -310,9 +310,9 @@ def test_in_a_browser_nothing_is_cut_and_nothing_overlaps(tmp_path: Path) -> Non
             page.goto((tmp_path / "picture.svg").as_uri())
             root = parsed(svg(given))
             width, height = float(root.get("width", "")), float(root.get("height", ""))
-            found = page.evaluate(MEASURED)
-            assert all(x >= 0 and y >= 0 and right <= width and end <= height for x, y, right, end, *_ in found), name
-            level = [box for box in found if not box[4]]
+            result = page.evaluate(MEASURED)
+            assert all(x >= 0 and y >= 0 and right <= width and end <= height for x, y, right, end, *_ in result), name
+            level = [box for box in result if not box[4]]
             for one, other in combinations(level, 2):
                 across = min(one[2], other[2]) - max(one[0], other[0])
                 down = min(one[3], other[3]) - max(one[1], other[1])

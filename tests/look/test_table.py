@@ -89,7 +89,7 @@ def test_directions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "message"),
     [
         ({"attention": "decoder"}, "attention: expected one of 'encoder', 'cross', got 'decoder'"),
         ({"layer": 2}, "layer: expected 0 to 1, got 2"),
@@ -100,8 +100,8 @@ def test_directions() -> None:
         ({"evidence": "gradient", "attention": "encoder"}, "the target looks at in the source"),
     ],
 )
-def test_mistakes(wanted: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_mistakes(wanted: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         table(trace(), **wanted)
 
 
@@ -116,12 +116,12 @@ def test_what_a_trace_has_not() -> None:
 
 
 def test_agreement_stands_below_what_it_was_measured_with() -> None:
-    said = ("agreement with leave one out: 0.71", "agreement with gradient: -0.25")
-    assert table(trace()).footnotes == table(trace(), pieces=True).footnotes == said
-    assert table(trace(layers=1, heads=1), layer=0, head=0).footnotes == said
+    message = ("agreement with leave one out: 0.71", "agreement with gradient: -0.25")
+    assert table(trace()).footnotes == table(trace(), pieces=True).footnotes == message
+    assert table(trace(layers=1, heads=1), layer=0, head=0).footnotes == message
     assert table(trace(), head=0).footnotes == table(trace(), layer=0).footnotes == ()
     assert table(trace(), attention="encoder").footnotes == ()
-    assert agreement(trace().evidence[0]) == said[0]
+    assert agreement(trace().evidence[0]) == message[0]
 
 
 def test_evidence_in_place_of_the_weights() -> None:
@@ -187,8 +187,8 @@ def test_next_to_nothing() -> None:
 
 
 def made(weights: Sequence[Sequence[float]]) -> Table:
-    found = np.array(weights, np.float32)
-    return Table(list(map(str, range(len(found)))), list(map(str, range(found.shape[1]))), found)
+    result = np.array(weights, np.float32)
+    return Table(list(map(str, range(len(result)))), list(map(str, range(result.shape[1]))), result)
 
 
 def test_strongest() -> None:
@@ -197,10 +197,10 @@ def test_strongest() -> None:
 
 @given(st.lists(st.lists(st.sampled_from([0, 0.25, 0.5, 1]), min_size=4, max_size=4), max_size=4), st.integers(1, 6))
 def test_strongest_of_each_row(weights: list[list[float]], count: int) -> None:
-    found = strongest(made(np.array(weights).reshape(-1, 4)), count)
+    result = strongest(made(np.array(weights).reshape(-1, 4)), count)
     for row, values in enumerate(weights):
         by_hand = sorted(range(4), key=lambda column: (-values[column], column))[:count]
-        assert [(column, weight) for number, column, weight in found if number == row] == [
+        assert [(column, weight) for number, column, weight in result if number == row] == [
             (column, values[column]) for column in by_hand
         ]
 

@@ -22,7 +22,7 @@ def trace(source: str, target: str) -> Table:
     """Pieces are the words, and the end token."""
     sides = []
     for text in (source, target):
-        words = [Span(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", text)]
+        words = [Span(result.group(), result.start(), result.end()) for result in re.finditer(r"\S+", text)]
         sides.append([*words, Span("", len(text), len(text))])
     return table(traced(source, target, *sides, drawn(len(sides[1]), len(sides[0]))))
 
@@ -34,10 +34,10 @@ def parts(text: str) -> list[list[str]]:
 @pytest.mark.parametrize(("source", "target"), [LATIN, MIXED, WIDE])
 @pytest.mark.parametrize("width", [30, 60, 80, 1000])
 def test_every_word_within_the_width(source: str, target: str, width: int) -> None:
-    found = parts(grid(trace(source, target), width))
-    heads = [word for part in found for word in part[0].split()]
+    result = parts(grid(trace(source, target), width))
+    heads = [word for part in result for word in part[0].split()]
     assert heads == [*source.split(), END]
-    for part in found:
+    for part in result:
         assert [line.split()[0] for line in part[1:]] == [*target.split(), END]
         assert all(cell_len(line) <= width for line in part)
         assert len({cell_len(line) for line in part}) == 1  # heads and cells end at the same place
@@ -46,8 +46,8 @@ def test_every_word_within_the_width(source: str, target: str, width: int) -> No
 @pytest.mark.parametrize("width", [1, 10])
 def test_a_column_a_part_where_there_is_no_room(width: int) -> None:
     source, target = LATIN
-    found = parts(grid(trace(source, target), width))
-    assert [part[0].strip() for part in found] == [*source.split(), END]
+    result = parts(grid(trace(source, target), width))
+    assert [part[0].strip() for part in result] == [*source.split(), END]
 
 
 def test_wide_terminals_hold_all_in_one_part() -> None:
@@ -59,9 +59,9 @@ def test_columns_stand_under_their_heads() -> None:
     """In letters of one cell: each number ends where its head ends."""
     source, target = LATIN
     for part in parts(grid(trace(source, target), 60)):
-        ends = [found.end() for found in re.finditer(r"\S+", part[0])]
+        ends = [result.end() for result in re.finditer(r"\S+", part[0])]
         for line in part[1:]:
-            assert [found.end() for found in re.finditer(r"\d\.\d\d", line)] == ends
+            assert [result.end() for result in re.finditer(r"\d\.\d\d", line)] == ends
 
 
 def test_the_numbers_are_the_weights() -> None:
@@ -69,7 +69,7 @@ def test_the_numbers_are_the_weights() -> None:
     (part,) = parts(grid(given, 1000))
     numbers = [[float(number) for number in re.findall(r"\d\.\d\d", line)] for line in part[1:]]
     np.testing.assert_allclose(numbers, given.weights, atol=0.0051)
-    bars = [[found[0] for found in re.findall(r"[ ▁▂▃▄▅▆▇█] \d\.\d\d", line)] for line in part[1:]]
+    bars = [[result[0] for result in re.findall(r"[ ▁▂▃▄▅▆▇█] \d\.\d\d", line)] for line in part[1:]]
     assert bars == [[bar(weight) for weight in row] for row in given.weights.tolist()]
 
 
@@ -120,10 +120,10 @@ def test_words_that_do_not_fit_are_cut(word: str, width: int) -> None:
 
 def test_no_text_moves_the_cursor_or_changes_colours() -> None:
     given = Table(["\x1b[31mred", "a\rb"], ["\x9b2J", "x\ud800"], drawn(2, 2), footnotes=["\x07bell"])
-    found = grid(given, 80)
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", found)
-    assert all(seen in found for seen in ("␛[31mred", "a␍b", "␇bell"))
-    assert len({cell_len(line) for line in parts(found)[0]}) == 1
+    result = grid(given, 80)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", result)
+    assert all(seen in result for seen in ("␛[31mred", "a␍b", "␇bell"))
+    assert len({cell_len(line) for line in parts(result)[0]}) == 1
 
 
 def test_footnotes_stand_below() -> None:

@@ -20,7 +20,7 @@ from tests.look.test_browser_layout import rgb
 
 def traced(text: str, weights: dict[int, float], label: str = "good") -> Trace:
     """Words are what blanks separate; those not named share what is left."""
-    places = [(found.start(), found.end()) for found in re.finditer(r"\S+", text)]
+    places = [(result.start(), result.end()) for result in re.finditer(r"\S+", text)]
     rest = (1 - sum(weights.values())) / max(1, len(places) - len(weights))
     values = np.array([weights.get(number, rest) for number in range(len(places))], np.float32)
     source = Side(text, [Span(text[start:end], start, end) for start, end in places])
@@ -46,11 +46,12 @@ def test_a_very_long_text_keeps_what_matters() -> None:
     strong = {900: 0.5, 901: 0.2}
     given = traced(" ".join(words), strong)
     # all others have the same small weight, and ties go to the first of them
-    found = [each.word for each in passage(given).words]
-    assert found[0] == "w0" and "…" in found and len(found) < LONG_TEXT
-    first = found.index("w900")
+    result = [each.word for each in passage(given).words]
+    assert result[0] == "w0" and "…" in result and len(result) < LONG_TEXT
+    first = result.index("w900")
     assert (
-        found[first - CONTEXT_WORDS : first + CONTEXT_WORDS + 2] == words[900 - CONTEXT_WORDS : 901 + CONTEXT_WORDS + 1]
+        result[first - CONTEXT_WORDS : first + CONTEXT_WORDS + 2]
+        == words[900 - CONTEXT_WORDS : 901 + CONTEXT_WORDS + 1]
     )
 
 

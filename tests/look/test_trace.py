@@ -20,8 +20,8 @@ from tests.text.test_vocabulary import words as word_vocabulary
 
 def pieces(vocabulary: Vocabulary, text: str, end: bool = True) -> list[Span]:
     """As a translator makes them: the pieces, and the end token."""
-    found = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in vocabulary.pieces(text)]
-    return [*found, Span("", len(text), len(text))] if end else found
+    result = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in vocabulary.pieces(text)]
+    return [*result, Span("", len(text), len(text))] if end else result
 
 
 def traced(
@@ -40,13 +40,13 @@ def drawn(rows: int, columns: int) -> np.ndarray:
 
 def check(vocabulary: Vocabulary, text: str) -> None:
     """The words of the text, each once, and every piece with the word it lies in."""
-    found = pieces(vocabulary, text)
-    spans, owners = words(text, found)
-    expected = [text[begin:end] for begin, end in word_bounds(text, [piece.start for piece in found])]
+    result = pieces(vocabulary, text)
+    spans, owners = words(text, result)
+    expected = [text[begin:end] for begin, end in word_bounds(text, [piece.start for piece in result])]
     assert [span.text for span in spans] == [*expected, ""]
     assert all(text[span.start : span.end] == span.text for span in spans)
-    assert len(owners) == len(found) and owners == sorted(owners)
-    for piece, owner in zip(found, owners, strict=True):
+    assert len(owners) == len(result) and owners == sorted(owners)
+    for piece, owner in zip(result, owners, strict=True):
         assert spans[owner].start <= piece.start <= piece.end <= spans[owner].end
     assert set(owners) == set(range(len(spans)))
 
@@ -204,8 +204,8 @@ def test_a_file_brings_back_what_was_written(tmp_path: Path) -> None:
 
 def test_a_single_trace_may_run_over_several_lines(tmp_path: Path) -> None:
     (tmp_path / "trace.json").write_text(json.dumps(full_trace().as_dict(), indent=2), encoding="utf-8")
-    (found,) = read(tmp_path / "trace.json")
-    assert found.as_dict() == full_trace().as_dict()
+    (result,) = read(tmp_path / "trace.json")
+    assert result.as_dict() == full_trace().as_dict()
 
 
 @pytest.mark.parametrize(
@@ -250,12 +250,12 @@ def test_damaged_files(tmp_path: Path, change: dict[str, object], complaint: str
 
 
 def test_what_other_programs_add_is_ignored(tmp_path: Path) -> None:
-    told = full_trace().as_dict()
-    for each in (told, told["source"], *told["steps"], *told["candidates"], *told["altered"]):
+    report = full_trace().as_dict()
+    for each in (report, report["source"], *report["steps"], *report["candidates"], *report["altered"]):
         each["more"] = 1
-    (tmp_path / "trace.json").write_text(json.dumps(told), encoding="utf-8")
-    (found,) = read(tmp_path / "trace.json")
-    assert found.as_dict() == full_trace().as_dict()
+    (tmp_path / "trace.json").write_text(json.dumps(report), encoding="utf-8")
+    (result,) = read(tmp_path / "trace.json")
+    assert result.as_dict() == full_trace().as_dict()
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,15 @@ def looking(rows: Sequence[Sequence[int]], columns: int, sharpness: float = 4.0,
 
 def steps(target: Side, others: Sequence[str]) -> list[Step]:
     drawn = np.random.default_rng(3)
-    found = []
+    result = []
     for _ in target.pieces:
         chance = float(drawn.uniform(0.35, 0.97))
         shares = np.sort(drawn.dirichlet(np.ones(len(others))))[::-1] * (1 - chance) * 0.9
         names = drawn.permutation(list(others))
-        found.append(Step(chance, [(str(name), float(share)) for name, share in zip(names, shares, strict=True)]))
-    return found
+        result.append(
+            Step(chance, [(str(name), float(fraction)) for name, fraction in zip(names, shares, strict=True)])
+        )
+    return result
 
 
 def marathi(sharpness: float = 4.0) -> Trace:
@@ -133,7 +135,7 @@ def many_heads(layers: int = 3, heads: int = 4) -> Trace:
         ("encoder", source, source),
         ("decoder", target, target),
     ]
-    found = []
+    result = []
     for name, rows, columns in kinds:
         places = LOOKS if name == "cross" else [(row,) for row in range(len(rows.pieces))]
         tables = [looking(places, len(columns.pieces), 1 + seed % 4, seed) for seed in range(layers * heads)]
@@ -141,8 +143,8 @@ def many_heads(layers: int = 3, heads: int = 4) -> Trace:
         if name == "cross":
             weights[-1, -1] = 0
             weights[-1, -1, :, -1] = 1
-        found.append(AttentionWeights(name, weights))
-    return Trace(source, target, found, steps(target, ["वृद्ध", "बाग", ""]), model=CARD)
+        result.append(AttentionWeights(name, weights))
+    return Trace(source, target, result, steps(target, ["वृद्ध", "बाग", ""]), model=CARD)
 
 
 def square(count: int, seed: int = 0, letters: str = "abcdefghijklmnopqrstuvwxyz") -> Trace:
@@ -166,11 +168,11 @@ def plain(source: str, target: str) -> Trace:
 
 def moments(count: int = 12) -> list[Moment]:
     """From looking everywhere to looking where it should, two sentences at a time."""
-    found = []
+    result = []
     for number in range(count):
         done = number / max(count - 1, 1)
         loss, score = 6.5 * np.exp(-3 * done) + 1.1, 72 * (1 - np.exp(-3.5 * done))
         loss, score = loss + 0.2 * np.sin(5 * number), score + 1.5 * np.cos(4 * number)
         traces = [marathi(5 * done), many_heads(1 + (done > 2), 1)]
-        found.append(Moment(250 * (number + 1), 0.8 * (number + 1), float(loss), float(score), traces))
-    return found
+        result.append(Moment(250 * (number + 1), 0.8 * (number + 1), float(loss), float(score), traces))
+    return result

@@ -14,37 +14,37 @@ LABELS = ["a", "b", "c", "d"]
 def test_beside_scikit_learn(seed: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed here")
     drawn = np.random.default_rng(seed)
-    chances = drawn.dirichlet([0.5] * 4, size=60)
-    chances[:, 3] = 0  # a label that is never said
-    chances /= chances.sum(1, keepdims=True)
+    probabilities = drawn.dirichlet([0.5] * 4, size=60)
+    probabilities[:, 3] = 0  # a label that is never said
+    probabilities /= probabilities.sum(1, keepdims=True)
     gold = drawn.integers(3 + seed % 2, size=60)
-    found = score_labels(chances.tolist(), LABELS, [LABELS[each] for each in gold])
-    said = chances.argmax(1)
-    assert found.accuracy == pytest.approx(100 * metrics.accuracy_score(gold, said))
-    assert found.macro_f1 == pytest.approx(100 * metrics.f1_score(gold, said, average="macro"))
-    assert found.confusion == metrics.confusion_matrix(gold, said, labels=range(4)).tolist()
-    clipped = np.maximum(chances, 1e-12)
-    assert found.log_loss == pytest.approx(-np.log(clipped[np.arange(60), gold]).mean())
+    result = score_labels(probabilities.tolist(), LABELS, [LABELS[each] for each in gold])
+    message = probabilities.argmax(1)
+    assert result.accuracy == pytest.approx(100 * metrics.accuracy_score(gold, message))
+    assert result.macro_f1 == pytest.approx(100 * metrics.f1_score(gold, message, average="macro"))
+    assert result.confusion == metrics.confusion_matrix(gold, message, labels=range(4)).tolist()
+    clipped = np.maximum(probabilities, 1e-12)
+    assert result.log_loss == pytest.approx(-np.log(clipped[np.arange(60), gold]).mean())
     precision, recall, f1, support = metrics.precision_recall_fscore_support(
-        gold, said, labels=range(4), zero_division=0
+        gold, message, labels=range(4), zero_division=0
     )
-    for row, expected in zip(found.by_label, zip(LABELS, precision, recall, f1, support, strict=True), strict=True):
+    for row, expected in zip(result.by_label, zip(LABELS, precision, recall, f1, support, strict=True), strict=True):
         assert row[0] == expected[0] and row[4] == expected[4]
         assert row[1:4] == pytest.approx([100 * each for each in expected[1:4]])
 
 
 def test_a_label_the_model_does_not_know_is_missed() -> None:
-    found = score_labels([[0.9, 0.1], [0.2, 0.8]], ["a", "b"], ["a", "new"])
-    assert found.accuracy == 50 and found.labels == ["a", "b", "new"]
-    assert found.confusion == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
-    assert "new" in str(found)
+    result = score_labels([[0.9, 0.1], [0.2, 0.8]], ["a", "b"], ["a", "new"])
+    assert result.accuracy == 50 and result.labels == ["a", "b", "new"]
+    assert result.confusion == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
+    assert "new" in str(result)
 
 
 def test_calibration_error_by_hand() -> None:
     # Two bins: 0.6 twice, right once (gap 0.1 each), and 0.95 twice, right both times (gap 0.05 each).
-    found = score_labels([[0.6, 0.4], [0.6, 0.4], [0.95, 0.05], [0.95, 0.05]], ["a", "b"], ["a", "b", "a", "a"])
-    assert found.calibration_error == pytest.approx(100 * (2 * 0.1 + 2 * 0.05) / 4)
-    assert found.standard_error == pytest.approx(100 * math.sqrt(0.75 * 0.25 / 4))
+    result = score_labels([[0.6, 0.4], [0.6, 0.4], [0.95, 0.05], [0.95, 0.05]], ["a", "b"], ["a", "b", "a", "a"])
+    assert result.calibration_error == pytest.approx(100 * (2 * 0.1 + 2 * 0.05) / 4)
+    assert result.standard_error == pytest.approx(100 * math.sqrt(0.75 * 0.25 / 4))
 
 
 def test_refusals() -> None:

@@ -17,31 +17,31 @@ OTHER = ["on the mat sits the cat .", "a small dog barks", "hi !", "none at all"
 
 
 def test_single_references_are_sacrebleu_s() -> None:
-    found = score(SAID, [[known] for known in KNOWN])
-    assert found.bleu == sacrebleu.corpus_bleu(SAID, [KNOWN]).score
-    assert found.chrf == sacrebleu.corpus_chrf(SAID, [KNOWN], word_order=2).score
-    assert found.ter == sacrebleu.corpus_ter(SAID, [KNOWN]).score
-    assert found.exact == 25
-    assert (found.sources, found.references) == (4, 4)
-    assert "nrefs:1|" in found.signatures["bleu"] and "tok:13a" in found.signatures["bleu"]
-    assert "nw:2" in found.signatures["chrf"] and "tok:tercom" in found.signatures["ter"]
+    result = score(SAID, [[known] for known in KNOWN])
+    assert result.bleu == sacrebleu.corpus_bleu(SAID, [KNOWN]).score
+    assert result.chrf == sacrebleu.corpus_chrf(SAID, [KNOWN], word_order=2).score
+    assert result.ter == sacrebleu.corpus_ter(SAID, [KNOWN]).score
+    assert result.exact == 25
+    assert (result.sources, result.references) == (4, 4)
+    assert "nrefs:1|" in result.signatures["bleu"] and "tok:13a" in result.signatures["bleu"]
+    assert "nw:2" in result.signatures["chrf"] and "tok:tercom" in result.signatures["ter"]
 
 
 def test_full_references_are_sacrebleu_s() -> None:
-    found = score(SAID, list(zip(KNOWN, OTHER, strict=True)))
-    assert found.bleu == sacrebleu.corpus_bleu(SAID, [KNOWN, OTHER]).score
-    assert found.chrf == sacrebleu.corpus_chrf(SAID, [KNOWN, OTHER], word_order=2).score
-    assert found.ter == sacrebleu.corpus_ter(SAID, [KNOWN, OTHER]).score
-    assert found.exact == 50
+    result = score(SAID, list(zip(KNOWN, OTHER, strict=True)))
+    assert result.bleu == sacrebleu.corpus_bleu(SAID, [KNOWN, OTHER]).score
+    assert result.chrf == sacrebleu.corpus_chrf(SAID, [KNOWN, OTHER], word_order=2).score
+    assert result.ter == sacrebleu.corpus_ter(SAID, [KNOWN, OTHER]).score
+    assert result.exact == 50
 
 
 def test_padding_adds_no_reference() -> None:
     """chrF++ takes the closest reference, so a corpus is as good as its closest single references."""
-    found = score(SAID, [[KNOWN[0]], [KNOWN[1], OTHER[1]], [KNOWN[2]], [KNOWN[3]]])
+    result = score(SAID, [[KNOWN[0]], [KNOWN[1], OTHER[1]], [KNOWN[2]], [KNOWN[3]]])
     closest = [KNOWN[0], OTHER[1], KNOWN[2], KNOWN[3]]
-    assert found.chrf == sacrebleu.corpus_chrf(SAID, [closest], word_order=2).score
-    assert found.references == 5
-    assert "nrefs:var" in found.signatures["bleu"]
+    assert result.chrf == sacrebleu.corpus_chrf(SAID, [closest], word_order=2).score
+    assert result.references == 5
+    assert "nrefs:var" in result.signatures["bleu"]
 
 
 def test_a_repeated_reference_changes_no_score_but_is_counted() -> None:
@@ -74,8 +74,8 @@ def test_perfect_and_hopeless() -> None:
     ],
 )
 def test_empty_sides_give_numbers(hypotheses: list[str], references: list[list[str]]) -> None:
-    found = score(hypotheses, references)
-    assert all(math.isfinite(value) for value in (found.bleu, found.chrf, found.ter, found.exact))
+    result = score(hypotheses, references)
+    assert all(math.isfinite(value) for value in (result.bleu, result.chrf, result.ter, result.exact))
 
 
 def test_empty_equals_empty() -> None:
@@ -89,12 +89,12 @@ corpora = st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3)), mi
 @given(corpora)
 @settings(max_examples=150, deadline=None)
 def test_any_text_gets_a_score(corpus: list[tuple[str, list[str]]]) -> None:
-    hypotheses, references = [said for said, _ in corpus], [known for _, known in corpus]
-    found = score(hypotheses, references)
-    assert 0 <= found.bleu <= 100.001 and 0 <= found.chrf <= 100.001 and 0 <= found.exact <= 100
-    assert math.isfinite(found.ter) and found.ter >= 0
-    assert chrf_and_chance(hypotheses, references)[0] == found.chrf
-    assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
+    hypotheses, references = [printed for printed, _ in corpus], [known for _, known in corpus]
+    result = score(hypotheses, references)
+    assert 0 <= result.bleu <= 100.001 and 0 <= result.chrf <= 100.001 and 0 <= result.exact <= 100
+    assert math.isfinite(result.ter) and result.ter >= 0
+    assert chrf_and_chance(hypotheses, references)[0] == result.chrf
+    assert json.loads(json.dumps(result.as_dict())) == result.as_dict()
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_tokenized_text_gives_no_warning(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_scores_show_themselves() -> None:
-    found = Scores(1.234, 50.0, 101.5, 12.5, 1_234, 2_000, {"bleu": "B", "chrf": "C", "ter": "T"})
-    assert str(found).splitlines() == [
+    result = Scores(1.234, 50.0, 101.5, 12.5, 1_234, 2_000, {"bleu": "B", "chrf": "C", "ter": "T"})
+    assert str(result).splitlines() == [
         "BLEU      1.23   B",
         "chrF++   50.00   C",
         "TER     101.50   T",
         "exact    12.50   percent of 1,234 sources, 2,000 references",
     ]
-    assert found.lines() == str(found).split("\n")
+    assert result.lines() == str(result).split("\n")
 
 
 def test_group_keeps_every_reference_in_order_of_first_sources() -> None:

@@ -9,19 +9,19 @@ from regard.models.dropout import Dropout
 @pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.9])
 def test_the_share_that_is_dropped_and_the_mean(chance: float) -> None:
     dropped = Dropout(chance)(torch.ones(500, 401))
-    share = (dropped == 0).double().mean().item()
-    assert share == pytest.approx(chance, abs=1 / 512 + 0.005)
+    fraction = (dropped == 0).double().mean().item()
+    assert fraction == pytest.approx(chance, abs=1 / 512 + 0.005)
     assert dropped.mean().item() == pytest.approx(1, abs=0.03)
-    kept = dropped[dropped != 0]
-    assert (kept == kept[0]).all()
-    assert kept[0].item() == pytest.approx(1 / (1 - round(chance * 256) / 256))
+    remaining = dropped[dropped != 0]
+    assert (remaining == remaining[0]).all()
+    assert remaining[0].item() == pytest.approx(1 / (1 - round(chance * 256) / 256))
 
 
 def test_places_are_dropped_alike() -> None:
     """Eight features share a draw: none of them is favoured, and neighbours do not go together."""
-    kept = (Dropout(0.3)(torch.ones(20_000, 16)) != 0).double()
-    assert (kept.mean(0) - 0.7).abs().max() < 0.02
-    together = torch.corrcoef(kept.T) - torch.eye(16)
+    remaining = (Dropout(0.3)(torch.ones(20_000, 16)) != 0).double()
+    assert (remaining.mean(0) - 0.7).abs().max() < 0.02
+    together = torch.corrcoef(remaining.T) - torch.eye(16)
     assert together.abs().max() < 0.04
 
 

@@ -12,8 +12,8 @@ from regard.models.embedding import EmbeddingLookup
 def test_as_torchs_own(padding: int | None, shape: tuple[int, ...]) -> None:
     weight = torch.randn(6, 7, dtype=torch.float64, requires_grad=True)
     tokens = torch.randint(0, 6, shape)
-    found, right = EmbeddingLookup.apply(weight, tokens, padding), embedding(tokens, weight, padding)
-    torch.testing.assert_close(found, right)
+    result, right = EmbeddingLookup.apply(weight, tokens, padding), embedding(tokens, weight, padding)
+    torch.testing.assert_close(result, right)
     given = torch.randn_like(right)
-    ours, theirs = (torch.autograd.grad(x, weight, given)[0] for x in (found, right))
+    ours, theirs = (torch.autograd.grad(x, weight, given)[0] for x in (result, right))
     torch.testing.assert_close(ours, theirs)

@@ -34,8 +34,8 @@ def test_neighbours_are_uncorrelated() -> None:
 def test_gumbel_argmax_samples_from_softmax() -> None:
     energies = torch.tensor([1.0, 0.0, -1.0, 2.0])
     drawn = (energies + noise.gumbel(5, torch.arange(200_000)[:, None], torch.arange(4))).argmax(-1)
-    share = torch.bincount(drawn, minlength=4) / 200_000
-    assert torch.allclose(share, energies.softmax(0), atol=0.005)
+    fraction = torch.bincount(drawn, minlength=4) / 200_000
+    assert torch.allclose(fraction, energies.softmax(0), atol=0.005)
 
 
 def test_large_and_negative_seeds_are_legal() -> None:

@@ -17,10 +17,10 @@ def test_as_torchs_own(precision: torch.dtype, relu: bool, biased: bool, rows: t
         product = PackedProduct.of(layer, relu)
         expected = torch.relu(layer(x)) if relu else layer(x)
     with torch.no_grad():
-        found = product(x)
-    assert found.dtype is expected.dtype is precision
+        result = product(x)
+    assert result.dtype is expected.dtype is precision
     close = {"atol": 2e-2, "rtol": 2e-2} if precision is torch.bfloat16 else {"atol": 1e-5, "rtol": 1e-5}
-    torch.testing.assert_close(found, expected, **close)
+    torch.testing.assert_close(result, expected, **close)
 
 
 def test_gradients_flow_where_they_are_asked_for() -> None:

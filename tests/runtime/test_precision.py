@@ -15,10 +15,10 @@ def product_dtype() -> torch.dtype:
     return (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
 
 
-@pytest.mark.parametrize(("asked", "found"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
-def test_products_are_in_what_was_asked_for(asked: str, found: torch.dtype) -> None:
+@pytest.mark.parametrize(("asked", "result"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
+def test_products_are_in_what_was_asked_for(asked: str, result: torch.dtype) -> None:
     with autocast(asked, CPU):  # type: ignore[arg-type]
-        assert product_dtype() == found
+        assert product_dtype() == result
     assert product_dtype() == torch.float32
 
 

@@ -45,8 +45,8 @@ def test_every_pass_gets_the_sum_of_its_own_steps() -> None:
     torch.autograd.grad(some, xs[1], retain_graph=True)
     for loss, plain in ((some, xs[1] + xs[3]), (all_steps, sum(2 * w * x * x for x in xs))):
         for _ in range(2):
-            (found,) = torch.autograd.grad(loss, w, retain_graph=True)
-            torch.testing.assert_close(found, plain)
+            (result,) = torch.autograd.grad(loss, w, retain_graph=True)
+            torch.testing.assert_close(result, plain)
     assert calls == [2, 2, 4, 4]
 
 
@@ -62,8 +62,8 @@ def test_a_pass_that_failed_leaves_nothing_behind() -> None:
         torch.autograd.grad(ys[0].sum() + ys[1].sum(), [xs[0], w], retain_graph=True)
     except KeyError:
         handle.remove()
-    (found,) = torch.autograd.grad(ys[1].sum(), w)
-    torch.testing.assert_close(found, xs[1].detach())
+    (result,) = torch.autograd.grad(ys[1].sum(), w)
+    torch.testing.assert_close(result, xs[1].detach())
 
 
 def test_shared_inputs_that_no_step_used_get_none() -> None:

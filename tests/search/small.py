@@ -43,20 +43,20 @@ def sources(*lengths: int) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def forced(model: Recurrent, source: Tensor, tokens: list[int]) -> tuple[Tensor, Tensor]:
+def force_decoded(model: Recurrent, source: Tensor, tokens: list[int]) -> tuple[Tensor, Tensor]:
     """source [S] without padding, tokens [T] with the end token if there is one → log p [T], weights [T, S]."""
     target = torch.tensor([[START, *tokens[:-1]]])
-    found = model(source[None], torch.tensor([len(source)]), target, weights=True)
-    chances = model.logits(found.output).log_softmax(-1)[0]
-    return chances[torch.arange(len(tokens)), torch.tensor(tokens)], found.weights[0]
+    result = model(source[None], torch.tensor([len(source)]), target, weights=True)
+    probabilities = model.logits(result.output).log_softmax(-1)[0]
+    return probabilities[torch.arange(len(tokens)), torch.tensor(tokens)], result.weights[0]
 
 
-def check_against_forward(model: Recurrent, source: Tensor, found: Hypothesis, penalty: float = 1.0) -> None:
+def check_against_forward(model: Recurrent, source: Tensor, result: Hypothesis, penalty: float = 1.0) -> None:
     """Log-probability, score and weights are those of teacher forcing."""
-    tokens = [*found.tokens, END] if found.finished else found.tokens
-    chances, weights = forced(model, source, tokens)
-    assert END not in found.tokens and min(found.tokens, default=END) >= END
-    torch.testing.assert_close(found.log_probability, chances.sum().item(), rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(found.score, chances.sum().item() / len(tokens) ** penalty, rtol=1e-4, atol=1e-4)
-    assert found.weights.shape == (1, 1, *weights.shape)
-    torch.testing.assert_close(torch.from_numpy(found.weights[0, 0]), weights.float())
+    tokens = [*result.tokens, END] if result.finished else result.tokens
+    probabilities, weights = force_decoded(model, source, tokens)
+    assert END not in result.tokens and min(result.tokens, default=END) >= END
+    torch.testing.assert_close(result.log_probability, probabilities.sum().item(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(result.score, probabilities.sum().item() / len(tokens) ** penalty, rtol=1e-4, atol=1e-4)
+    assert result.weights.shape == (1, 1, *weights.shape)
+    torch.testing.assert_close(torch.from_numpy(result.weights[0, 0]), weights.float())

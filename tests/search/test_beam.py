@@ -14,15 +14,15 @@ from regard.text.vocabulary import END, START
 from tests.search.small import check_against_forward, sources, translator
 
 
-def told(found: list[Hypothesis]) -> list[tuple[list[int], bool]]:
-    return [(each.tokens, each.finished) for each in found]
+def report(result: list[Hypothesis]) -> list[tuple[list[int], bool]]:
+    return [(each.tokens, each.finished) for each in result]
 
 
 @torch.no_grad()
-def next_chances(model: Recurrent, source: Tensor, said: list[list[int]]) -> Tensor:
+def next_chances(model: Recurrent, source: Tensor, message: list[list[int]]) -> Tensor:
     """log p of every token after each of several beginnings of one length: [N, V]."""
-    target = torch.tensor([[START, *tokens] for tokens in said])
-    count = len(said)
+    target = torch.tensor([[START, *tokens] for tokens in message])
+    count = len(message)
     output = model(source.expand(count, -1), torch.full((count,), len(source)), target).output
     return model.logits(output[:, -1]).log_softmax(-1)
 
@@ -32,15 +32,15 @@ def all_translations(
 ) -> list[tuple[list[int], bool, float]]:
     """(tokens, whether they end, score) of everything that can be said in `cap` steps, in the order of search."""
     totals: dict[tuple[int, ...], float] = {(): 0.0}
-    found = []
+    result = []
     for count in range(cap):
-        said = [list(tokens) for tokens in product(range(END + 1, vocabulary), repeat=count)]
-        for tokens, chances in zip(said, next_chances(model, source, said).tolist(), strict=True):
+        message = [list(tokens) for tokens in product(range(END + 1, vocabulary), repeat=count)]
+        for tokens, probabilities in zip(message, next_chances(model, source, message).tolist(), strict=True):
             total = totals[tuple(tokens)]
-            found.append((tokens, True, (total + chances[END]) / (count + 1) ** penalty))
-            totals |= {(*tokens, token): total + chances[token] for token in range(END + 1, vocabulary)}
-    found += [(list(tokens), False, totals[tokens] / cap**penalty) for tokens in totals if len(tokens) == cap]
-    return sorted(found, key=lambda each: (not each[1], -each[2]))
+            result.append((tokens, True, (total + probabilities[END]) / (count + 1) ** penalty))
+            totals |= {(*tokens, token): total + probabilities[token] for token in range(END + 1, vocabulary)}
+    result += [(list(tokens), False, totals[tokens] / cap**penalty) for tokens in totals if len(tokens) == cap]
+    return sorted(result, key=lambda each: (not each[1], -each[2]))
 
 
 @pytest.mark.parametrize("shape", [0, 1, 2])
@@ -48,12 +48,12 @@ def all_translations(
 def test_a_beam_that_is_wide_enough_finds_everything(shape: int, penalty: float) -> None:
     model = translator(6, seed=shape, shape=shape)
     source, lengths = sources(4, 2)
-    found = beam(model, source, lengths, LengthLimit(0, 3), width=60, best=40, penalty=penalty)
+    result = beam(model, source, lengths, LengthLimit(0, 3), width=60, best=40, penalty=penalty)
     for row, n in enumerate(lengths.tolist()):
         expected = all_translations(model, source[row, :n], 6, 3, penalty)
         assert len(expected) == 1 + 3 + 9 + 27
-        assert told(found[row]) == [(tokens, finished) for tokens, finished, _ in expected]
-        torch.testing.assert_close([x.score for x in found[row]], [x for *_, x in expected], rtol=1e-4, atol=1e-4)
+        assert report(result[row]) == [(tokens, finished) for tokens, finished, _ in expected]
+        torch.testing.assert_close([x.score for x in result[row]], [x for *_, x in expected], rtol=1e-4, atol=1e-4)
 
 
 def written_out(model: Recurrent, source: Tensor, cap: int, width: int, penalty: float) -> list[tuple[list[int], bool]]:
@@ -62,8 +62,8 @@ def written_out(model: Recurrent, source: Tensor, cap: int, width: int, penalty:
     ended: list[tuple[bool, float, list[int]]] = []
     for time in range(1, cap + 1):
         grown = []
-        chances = next_chances(model, source, [tokens for _, tokens in going]).tolist()
-        for (total, tokens), row in zip(going, chances, strict=True):
+        probabilities = next_chances(model, source, [tokens for _, tokens in going]).tolist()
+        for (total, tokens), row in zip(going, probabilities, strict=True):
             grown += [(total + row[token], [*tokens, token]) for token in range(END, len(row))]
         grown = sorted(grown, reverse=True)[: 2 * width]
         ended += [(True, x / time**penalty, tokens[:-1]) for x, tokens in grown[:width] if tokens[-1] == END]
@@ -83,9 +83,9 @@ def test_as_written_out(width: int, shape: int, penalty: float) -> None:
     for seed in range(2):
         model = translator(12, seed, shape, sharp=0.7)
         source, lengths = sources(4, 5, 2)
-        found = beam(model, source, lengths, LengthLimit(1, 2), width=width, best=width, penalty=penalty)
+        result = beam(model, source, lengths, LengthLimit(1, 2), width=width, best=width, penalty=penalty)
         for row, n in enumerate(lengths.tolist()):
-            assert told(found[row]) == written_out(model, source[row, :n], n + 2, width, penalty)
+            assert report(result[row]) == written_out(model, source[row, :n], n + 2, width, penalty)
 
 
 @pytest.mark.parametrize("shape", [0, 1, 2])
@@ -93,9 +93,9 @@ def test_a_beam_of_one_is_greedy(shape: int) -> None:
     for seed in range(4):
         model = translator(12, seed, shape, sharp=0.7)
         source, lengths = sources(4, 6, 2, 7)
-        wide = beam(model, source, lengths, LengthLimit(1, 3), width=1)
-        for one, other in zip(wide, greedy(model, source, lengths, LengthLimit(1, 3)), strict=True):
-            assert told(one) == told([other])
+        wider = beam(model, source, lengths, LengthLimit(1, 3), width=1)
+        for one, other in zip(wider, greedy(model, source, lengths, LengthLimit(1, 3)), strict=True):
+            assert report(one) == report([other])
             assert one[0].log_probability == pytest.approx(other.log_probability, abs=1e-5)
             assert one[0].score == pytest.approx(other.score, abs=1e-5)
             assert (one[0].weights == other.weights).all()
@@ -106,10 +106,10 @@ def test_a_beam_of_one_is_greedy(shape: int) -> None:
 def test_hypotheses_are_what_the_forward_pass_says(shape: int, penalty: float) -> None:
     model = translator(30, shape, shape, sharp=0.6)
     source, lengths = sources(5, 2, 7)
-    found = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4, penalty=penalty)
+    result = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4, penalty=penalty)
     for row, n in enumerate(lengths.tolist()):
-        assert len(found[row]) == 4
-        for each in found[row]:
+        assert len(result[row]) == 4
+        for each in result[row]:
             check_against_forward(model, source[row, :n], each, penalty)
             assert len(each.tokens) <= n + 2 - each.finished
 
@@ -123,7 +123,7 @@ def test_n_best_are_sorted_and_distinct() -> None:
             assert [(not x.finished, -x.score) for x in some] == sorted((not x.finished, -x.score) for x in some)
         best = beam(model, source, lengths, LengthLimit(1, 2), width=6, best=2)
         whole = beam(model, source, lengths, LengthLimit(1, 2), width=6, best=6)
-        assert [told(some) for some in best] == [told(some)[:2] for some in whole]
+        assert [report(some) for some in best] == [report(some)[:2] for some in whole]
 
 
 @pytest.mark.parametrize("shape", [0, 1, 2])
@@ -133,7 +133,7 @@ def test_a_batch_is_each_by_itself(shape: int) -> None:
     whole = beam(model, source, lengths, LengthLimit(1, 1), width=3, best=3)
     for row, n in enumerate(lengths.tolist()):
         (alone,) = beam(model, source[row : row + 1, :n], lengths[row : row + 1], LengthLimit(1, 1), width=3, best=3)
-        assert told(alone) == told(whole[row])
+        assert report(alone) == report(whole[row])
         for one, other in zip(alone, whole[row], strict=True):
             assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
             torch.testing.assert_close(torch.from_numpy(one.weights), torch.from_numpy(other.weights))
@@ -144,12 +144,12 @@ def test_prefixes_are_kept(width: int) -> None:
     model = translator(30, 1, sharp=0.6)
     source, lengths = sources(5, 2, 4)
     prefixes = [[7, 8, 9], [], [10] * 20]
-    found = beam(model, source, lengths, LengthLimit(1, 1), width=width, best=width, prefixes=prefixes)
+    result = beam(model, source, lengths, LengthLimit(1, 1), width=width, best=width, prefixes=prefixes)
     free = beam(model, source, lengths, LengthLimit(1, 1), width=width, best=width)
-    assert told(found[1]) == told(free[1])
+    assert report(result[1]) == report(free[1])
     for row, prefix in enumerate(prefixes):
-        assert found[row]
-        for each in found[row]:
+        assert result[row]
+        for each in result[row]:
             assert each.tokens[: len(prefix)] == prefix
             check_against_forward(model, source[row, : lengths[row]], each)
 
@@ -159,8 +159,8 @@ def test_a_prefix_that_is_the_best_anyway_changes_nothing() -> None:
     source, lengths = sources(5)
     limit = LengthLimit(0, 6, shortest=4)
     free = beam(model, source, lengths, limit, width=1)[0][0]
-    held = beam(model, source, lengths, limit, width=1, prefixes=[free.tokens[:3]])[0][0]
-    assert held.tokens == free.tokens and held.log_probability == pytest.approx(free.log_probability)
+    locked = beam(model, source, lengths, limit, width=1, prefixes=[free.tokens[:3]])[0][0]
+    assert locked.tokens == free.tokens and locked.log_probability == pytest.approx(free.log_probability)
 
 
 @pytest.mark.parametrize("least", [0, 1, 3, 5])

@@ -27,8 +27,8 @@ def text(tokens: Sequence[int]) -> str:
 WORDING = Wording(text, text)
 
 
-def texts(found: Sequence[Hypothesis]) -> list[str]:
-    return [text(each.tokens) for each in found]
+def texts(result: Sequence[Hypothesis]) -> list[str]:
+    return [text(each.tokens) for each in result]
 
 
 @pytest.mark.parametrize("shape", [0, 1, 2])
@@ -40,8 +40,8 @@ def test_n_best_are_different_texts_and_the_first_is_that_of_the_beam(shape: int
         source, lengths = sources(5, 2, 7)
         plain = beam(model, source, lengths, LengthLimit(1, 2), width=5, best=5, penalty=penalty)
         repeats += sum(len(set(texts(some))) < 5 for some in plain)
-        found = n_best(model, source, lengths, LengthLimit(1, 2), WORDING, 5, width=5, penalty=penalty)
-        for row, (some, before) in enumerate(zip(found, plain, strict=True)):
+        result = n_best(model, source, lengths, LengthLimit(1, 2), WORDING, 5, width=5, penalty=penalty)
+        for row, (some, before) in enumerate(zip(result, plain, strict=True)):
             assert len(set(texts(some))) == len(some) == 5
             assert some[0].tokens == before[0].tokens and some[0].score == before[0].score
             ranks = [(not each.finished, -each.score) for each in some]
@@ -56,8 +56,8 @@ def test_a_beam_that_held_enough_texts_is_not_searched_again() -> None:
     source, lengths = sources(5, 2)
     own = Wording(lambda tokens: str(tuple(tokens)), tuple)
     plain = beam(model, source, lengths, LengthLimit(1, 2), width=4, best=4)
-    found = n_best(model, source, lengths, LengthLimit(1, 2), own, 4, width=4)
-    assert [[each.output_tokens for each in some] for some in found] == [
+    result = n_best(model, source, lengths, LengthLimit(1, 2), own, 4, width=4)
+    assert [[each.output_tokens for each in some] for some in result] == [
         [each.output_tokens for each in some] for some in plain
     ]
 
@@ -76,8 +76,8 @@ def test_where_there_are_fewer_texts_fewer_are_given() -> None:
 def test_the_best_segmentation_stands_for_its_text() -> None:
     model = translator(SIZE, 3, sharp=0.6)
     source, lengths = sources(4, 6)
-    wide = beam(model, source, lengths, LengthLimit(0, 4), width=60, best=60)
-    for some in wide:
+    wider = beam(model, source, lengths, LengthLimit(0, 4), width=60, best=60)
+    for some in wider:
         chosen = distinct(some, WORDING)
         for each in chosen:
             same = [other for other in some if text(other.tokens) == text(each.tokens)]
@@ -118,8 +118,8 @@ def test_steps_that_are_played_back_give_the_same(monkeypatch: pytest.MonkeyPatc
     source, lengths = sources(5, 2, 9)
     expected = n_best(model, source, lengths, LengthLimit(1.5, 3), WORDING, 5, width=5)
     monkeypatch.setattr(graph_replay, "can_replay", lambda device: True)
-    found = n_best(model, source, lengths, LengthLimit(1.5, 3), WORDING, 5, width=5)
-    assert [[each.output_tokens for each in some] for some in found] == [
+    result = n_best(model, source, lengths, LengthLimit(1.5, 3), WORDING, 5, width=5)
+    assert [[each.output_tokens for each in some] for some in result] == [
         [each.output_tokens for each in some] for some in expected
     ]
 
@@ -128,13 +128,13 @@ def test_samples_are_different_texts() -> None:
     model = translator(SIZE, 7, sharp=0.3)
     source, lengths = sources(5, 2, 4)
     torch.manual_seed(1)
-    found = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 6)
-    for some in found:
+    result = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 6)
+    for some in result:
         assert len(set(texts(some))) == len(some) == 6
         assert [each.score for each in some] == sorted((each.score for each in some), reverse=True)
     torch.manual_seed(1)
     (first, *_) = sample(model, source, lengths, LengthLimit(0, 3))
-    assert text(first.tokens) in texts(found[0]), "the first draws are those that were always drawn"
+    assert text(first.tokens) in texts(result[0]), "the first draws are those that were always drawn"
 
 
 def test_sampling_what_has_one_text_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,5 +150,5 @@ def test_sampling_what_has_one_text_ends(monkeypatch: pytest.MonkeyPatch) -> Non
         return step(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(model), "step", counted)
-    found = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 3)
-    assert [texts(some) for some in found] == [[""], [""]] and drawn == 3 * MAX_DRAWS
+    result = samples(model, source, lengths, LengthLimit(0, 3), WORDING, 3)
+    assert [texts(some) for some in result] == [[""], [""]] and drawn == 3 * MAX_DRAWS

@@ -79,11 +79,11 @@ def test_the_same_as_one_by_one(monkeypatch: pytest.MonkeyPatch, name: str, widt
     limit = LengthLimit(1.5, 3, shortest=2)
     prefixes = [[], [4, 5], [7], [], []]
     expected = beam(model, source, lengths, limit, width=width, best=width)
-    forced = beam(model, source, lengths, limit, width=width, prefixes=prefixes)
+    force_decoded = beam(model, source, lengths, limit, width=width, prefixes=prefixes)
     counted = Counted(monkeypatch)
     same(beam(model, source, lengths, limit, width=width, best=width), expected)
     assert counted.steps > 1
-    same(beam(model, source, lengths, limit, width=width, prefixes=prefixes), forced)
+    same(beam(model, source, lengths, limit, width=width, prefixes=prefixes), force_decoded)
 
 
 def test_greedy_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +125,9 @@ def test_what_cannot_be_recorded_is_taken_step_by_step(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(graph_replay, "can_replay", lambda device: True)
     monkeypatch.setattr(graph_replay, "ReplayedSteps", refuse)
-    with pytest.warns(RuntimeWarning, match="cannot be captured: operation not permitted") as told:
+    with pytest.warns(RuntimeWarning, match="cannot be captured: operation not permitted") as report:
         same(beam(model, source, lengths, LengthLimit(1, 4), width=3), expected)
-    assert len(told) == 1
+    assert len(report) == 1
 
 
 @pytest.mark.parametrize("plays", [False, True])

@@ -18,5 +18,5 @@ def small(out: Path, pairs: Any = toy.PAIRS, settings: dict[str, Any] | None = N
 def usable(folder: Path) -> None:
     """Loads, has finite weights, and answers."""
     assert all(bool(tensor.isfinite().all()) for tensor in toy.weights(folder).values())
-    found = regard.load(folder, "cpu").translate(["The boy sees a mango.", ""])
-    assert len(found) == 2 and isinstance(found[0], str) and found[1] == ""
+    result = regard.load(folder, "cpu").translate(["The boy sees a mango.", ""])
+    assert len(result) == 2 and isinstance(result[0], str) and result[1] == ""

@@ -44,8 +44,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("place", [0, 40, 80])
 @pytest.mark.parametrize("pair", [(LONG, LONG), ("x" * 5_000_000, "y"), ("x", LONG)], ids=["both", "5 MB", "target"])
 def test_the_model_is_the_same_as_without_it(place: int, pair: tuple[str, str], plain: Path, tmp_path: Path) -> None:
-    told = run(tmp_path / "m", [*toy.PAIRS[:place], pair, *toy.PAIRS[place:]])
-    assert f"1 line skipped, longer than 1,000 characters (training.max_characters): {place + 1}" in told
+    report = run(tmp_path / "m", [*toy.PAIRS[:place], pair, *toy.PAIRS[place:]])
+    assert f"1 line skipped, longer than 1,000 characters (training.max_characters): {place + 1}" in report
     assert toy.differing(toy.weights(tmp_path / "m"), toy.weights(plain)) == []
 
 
@@ -53,17 +53,17 @@ def test_the_model_is_the_same_as_without_it(place: int, pair: tuple[str, str], 
 def test_a_line_of_too_many_tokens_is_skipped_wherever_it_falls(part: str, tmp_path: Path) -> None:
     sources = (f"{BYTES} {number}" for number in range(100))
     pairs = next(pairs for pairs in ([*toy.PAIRS, (source, "x")] for source in sources) if falls(pairs) == part)
-    told = run(tmp_path / "m", pairs)
+    report = run(tmp_path / "m", pairs)
     where = "dev: " if part == "dev" else "pairs: "
-    assert f"{where}1 line skipped, longer than 400 tokens (training.max_tokens): 81" in told
+    assert f"{where}1 line skipped, longer than 400 tokens (training.max_tokens): 81" in report
     card = json.loads((tmp_path / "m" / "card.json").read_text(encoding="utf-8"))
     assert card["longest_source"] < 100 and card["data"]["train_pairs"] + card["data"]["dev_pairs"] == 80
 
 
 def test_long_lines_of_a_given_dev_part_are_not_decoded(tmp_path: Path, plain: Path) -> None:
-    told = run(tmp_path / "m", toy.PAIRS[:60], dev=[*toy.PAIRS[60:], (LONG, LONG), (BYTES, "x")])
-    assert "1 line skipped, longer than 1,000 characters (training.max_characters): 21" in told
-    assert "dev: 1 line skipped, longer than 400 tokens (training.max_tokens): 22" in told
+    report = run(tmp_path / "m", toy.PAIRS[:60], dev=[*toy.PAIRS[60:], (LONG, LONG), (BYTES, "x")])
+    assert "1 line skipped, longer than 1,000 characters (training.max_characters): 21" in report
+    assert "dev: 1 line skipped, longer than 400 tokens (training.max_tokens): 22" in report
     assert regard.load(tmp_path / "m").card["data"]["dev_pairs"] == 20
 
 
@@ -73,8 +73,8 @@ def test_the_limits_are_keys_of_the_recipe_and_kept_in_it(plain: Path, tmp_path:
     long = ("The boy sees a mango. " * 60, "मुलगा आंबा पाहतो. " * 60)
     limits = {"training.max_characters": 2000, "training.max_tokens": 2000}
     assert "skipped" not in run(tmp_path / "m", [*toy.PAIRS, long], limits)
-    told = run(tmp_path / "n", toy.PAIRS, {"training.max_characters": 24})
-    assert "lines skipped, longer than 24 characters (training.max_characters)" in told
+    report = run(tmp_path / "n", toy.PAIRS, {"training.max_characters": 24})
+    assert "lines skipped, longer than 24 characters (training.max_characters)" in report
     with pytest.raises(ValueError, match=r"pairs: no pair left.*5 characters"):
         run(tmp_path / "o", toy.PAIRS, {"training.max_characters": 5})
     assert not (tmp_path / "o").exists()

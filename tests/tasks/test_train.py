@@ -53,16 +53,16 @@ def test_the_card_says_what_was_trained(model: Path) -> None:
 
 
 def test_the_scores_on_the_card_are_those_of_evaluate(tmp_path: Path) -> None:
-    held = toy.write_tsv(tmp_path / "dev.tsv", toy.PAIRS[60:])
-    small(tmp_path / "m", toy.PAIRS[:60], dev=held)
+    locked = toy.write_tsv(tmp_path / "dev.tsv", toy.PAIRS[60:])
+    small(tmp_path / "m", toy.PAIRS[:60], dev=locked)
     translator = regard.load(tmp_path / "m", "cpu")
-    assert translator.evaluate(read_pairs([held]).pairs).as_dict() == translator.card["scores"]
+    assert translator.evaluate(read_pairs([locked]).pairs).as_dict() == translator.card["scores"]
 
 
 def test_what_comes_back_knows_its_scores(tmp_path: Path) -> None:
     """The Translator of train() is the one that load() gives."""
-    found = small(tmp_path / "m", settings={"training.epochs": 1})
-    assert found.card == regard.load(tmp_path / "m").card
+    result = small(tmp_path / "m", settings={"training.epochs": 1})
+    assert result.card == regard.load(tmp_path / "m").card
 
 
 def test_texts_and_files_of_every_format_give_the_same_model(model: Path, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_is_skipped_is_told_on_the_screen_and_in_the_log(tmp_path: Path) ->
     """`regard train --help`: everything that is told also stands in log.jsonl."""
     screen = toy.Watcher()
     small(tmp_path / "m", [*toy.PAIRS, ("", "x")], screen=screen, settings={"training.epochs": 1})
-    assert any("1 line skipped" in text and "81" in text for text in screen.said)
+    assert any("1 line skipped" in text and "81" in text for text in screen.messages)
     assert "skipped" in (tmp_path / "m" / "log.jsonl").read_text(encoding="utf-8")
 
 
@@ -151,10 +151,12 @@ def test_every_kind_of_model_trains_and_its_loss_falls(name: str, tmp_path: Path
 
 def test_words_keep_every_word_and_lower_case(tmp_path: Path) -> None:
     settings = {"model.embedding": 8, "model.encoder": 8, "model.decoder": 8, "model.attention": 8}
-    found = train(toy.PAIRS, tmp_path / "m", recipe="article", settings=settings | {"training.epochs": 1}, device="cpu")
+    result = train(
+        toy.PAIRS, tmp_path / "m", recipe="article", settings=settings | {"training.epochs": 1}, device="cpu"
+    )
     words = {word for source, _ in toy.PAIRS for word in re.findall(r"[a-z]+|\.", source.lower())}
-    assert found.vocabularies.source.tokens.keys() == words | {"<pad>", "<s>", "</s>", "<unk>"}
-    assert found.vocabularies.source.decode(found.vocabularies.source.encode("The BOY sees.")) == "the boy sees."
+    assert result.vocabularies.source.tokens.keys() == words | {"<pad>", "<s>", "</s>", "<unk>"}
+    assert result.vocabularies.source.decode(result.vocabularies.source.encode("The BOY sees.")) == "the boy sees."
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

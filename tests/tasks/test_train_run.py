@@ -176,4 +176,4 @@ def test_a_run_ends_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     screen = toy.Watcher()
     small(tmp_path / "m", settings={"training.validations": 2, "training.patience": 1}, screen=screen)
     assert [entry["kind"] for entry in toy.log(tmp_path / "m")].count("end") == 1
-    assert sum("after 8 updates" in text for text in screen.said) == 1
+    assert sum("after 8 updates" in text for text in screen.messages) == 1

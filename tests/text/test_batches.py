@@ -109,10 +109,10 @@ def test_padded(rows: list[list[int]]) -> None:
 
 def test_by_length_gives_every_row_once_the_shortest_first() -> None:
     rows = [[1] * size for size in (5, 1, 4, 1, 3, 2, 9)]
-    found = list(by_length(rows, 3))
-    assert [len(part) for part in found] == [3, 3, 1]
-    assert sorted(index for part in found for index in part) == list(range(7))
-    assert [len(rows[index]) for part in found for index in part] == [1, 1, 2, 3, 4, 5, 9]
+    result = list(by_length(rows, 3))
+    assert [len(part) for part in result] == [3, 3, 1]
+    assert sorted(index for part in result for index in part) == list(range(7))
+    assert [len(rows[index]) for part in result for index in part] == [1, 1, 2, 3, 4, 5, 9]
     assert list(by_length([], 3)) == []
 
 

@@ -38,7 +38,7 @@ def test_characters_as_people_see_them(text: str, expected: list[str]) -> None:
 @given(st.text() | texts)
 def test_more_than_unicode_joins_is_joined_by_a_virama_alone(text: str) -> None:
     bounds = set(grapheme_bounds(text))
-    theirs = {0, *(found.end() for found in regex.finditer(r"\X", text))}
+    theirs = {0, *(result.end() for result in regex.finditer(r"\X", text))}
     assert bounds <= theirs
     assert all(
         any(unicodedata.combining(character) == VIRAMA for character in text[max(place - 2, 0) : place])
@@ -76,9 +76,9 @@ def test_scripts_without_blanks_are_cut_where_pieces_begin_but_never_in_a_charac
 @given(texts)
 def test_words_and_blanks_make_up_the_text(text: str) -> None:
     tidied = " ".join(text.split())
-    found = word_bounds(tidied, list(range(len(tidied))))
-    assert "".join(tidied[begin:end] for begin, end in found) == tidied.replace(" ", "")
-    assert all(begin < end for begin, end in found)
+    result = word_bounds(tidied, list(range(len(tidied))))
+    assert "".join(tidied[begin:end] for begin, end in result) == tidied.replace(" ", "")
+    assert all(begin < end for begin, end in result)
 
 
 @pytest.mark.parametrize(

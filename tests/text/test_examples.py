@@ -24,8 +24,8 @@ def examples(variety: Variety, seed: int = 7) -> Examples:
     return Examples(PAIRS, subwords(), subwords(), variety, seed)
 
 
-def texts(found: list[Example]) -> list[tuple[str, str]]:
-    return [(subwords().decode(example.source), subwords().decode(example.target)) for example in found]
+def texts(result: list[Example]) -> list[tuple[str, str]]:
+    return [(subwords().decode(example.source), subwords().decode(example.target)) for example in result]
 
 
 def forms(pair: Pair, variety: Variety) -> set[tuple[str, str]]:
@@ -60,10 +60,10 @@ def test_examples_say_what_the_pairs_say(variety: Variety) -> None:
 
 def test_shares_are_as_asked_for() -> None:
     made = examples(Variety(lower_case=0.25, no_stop=0.75))
-    found = [text for number in range(20) for text in texts(made.epoch(number))]
-    english = [source for source, _ in found if source.isascii()]
+    result = [text for number in range(20) for text in texts(made.epoch(number))]
+    english = [source for source, _ in result if source.isascii()]
     lower = sum(source == source.lower() for source in english) / len(english)
-    bare = sum(not target.endswith(".") for _, target in found) / len(found)
+    bare = sum(not target.endswith(".") for _, target in result) / len(result)
     able = sum(without_stop(pair.source, pair.target) is not None for pair in PAIRS) / len(PAIRS)
     assert lower == pytest.approx(0.25, abs=0.05)
     assert bare == pytest.approx(1 - able + 0.75 * able, abs=0.05)
@@ -99,5 +99,5 @@ def test_lower_case_is_tidied_again(segmentation: float) -> None:
     """J with a caron has no letter of its own, j with one has: lower case undoes NFC."""
     pair = Pair("J\u030c", "x", 1)
     vocabulary = learn_subwords(["\u01f0 j\u030c x"] * 4, 60)
-    found = Examples([pair], vocabulary, vocabulary, Variety(segmentation, lower_case=1.0), 7).epoch(0)
-    assert vocabulary.decode(found[0].source) == tidy("j\u030c") == "\u01f0"
+    result = Examples([pair], vocabulary, vocabulary, Variety(segmentation, lower_case=1.0), 7).epoch(0)
+    assert vocabulary.decode(result[0].source) == tidy("j\u030c") == "\u01f0"

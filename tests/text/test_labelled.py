@@ -14,7 +14,7 @@ def written(path: Path, data: str) -> Path:
     return path
 
 
-def found(path: Path) -> list[tuple[str, str, int]]:
+def result(path: Path) -> list[tuple[str, str, int]]:
     return [(pair.source, pair.target, pair.line) for pair in read_labelled([path]).pairs]
 
 
@@ -23,7 +23,7 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
     path = written(
         tmp_path / f"a.tsv{ending}", "good\u00a0 film\tpositive\tmore\r\nnone\n\tx\nbad\t\ngood film\tpositive\n"
     )
-    assert found(path) == [("good film", "positive", 1)]
+    assert result(path) == [("good film", "positive", 1)]
     report = "\n".join(read_labelled([path]).report())
     for reason in ("no tab: 1 column: 2", "empty text: 3", "empty label: 4", "exact duplicate: 5"):
         assert reason in report
@@ -39,7 +39,7 @@ def test_json_lines_give_text_and_label_and_nothing_else(tmp_path: Path) -> None
         {"text": None, "label": "yes"},
     ]
     path = written(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    assert found(path) == [("a b", "yes", 1), ("c", "3", 2)]
+    assert result(path) == [("a b", "yes", 1), ("c", "3", 2)]
     report = "\n".join(read_labelled([path]).report())
     for reason in ("'label' is not text: 3", "no label field: 4", "no text field: 5", "'text' is not text: 6"):
         assert reason in report
@@ -47,7 +47,7 @@ def test_json_lines_give_text_and_label_and_nothing_else(tmp_path: Path) -> None
 
 def test_the_same_text_may_have_two_labels(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tsv", "x\ta\nx\tb\nx\ta\n")
-    assert [label for _, label, _ in found(path)] == ["a", "b"]
+    assert [label for _, label, _ in result(path)] == ["a", "b"]
 
 
 def test_gold_drops_nothing(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ def test_ordinary_corpora_lose_nothing(lengths: list[int]) -> None:
 
 
 def test_a_long_line_is_counted_with_the_limit_and_its_key() -> None:
-    found = within_characters(corpus(30, 5000, 20), 1000)
-    assert [pair.line for pair in found.pairs] == [1, 3] and found.lines == 3
-    assert found.report()[1] == "1 line skipped, longer than 1,000 characters (training.max_characters): 2"
+    result = within_characters(corpus(30, 5000, 20), 1000)
+    assert [pair.line for pair in result.pairs] == [1, 3] and result.lines == 3
+    assert result.report()[1] == "1 line skipped, longer than 1,000 characters (training.max_characters): 2"
 
 
 def test_the_target_counts_too() -> None:
@@ -50,10 +50,10 @@ def test_a_limit_that_leaves_nothing_is_an_error() -> None:
 def test_tokens_are_limited_in_training_and_dev() -> None:
     pairs = [Pair("a", "b", line) for line in range(1, 31)]
     counts = [20] * 29 + [3000]
-    found = TokenLimit.of(list(zip(pairs, counts, strict=True)), list(zip(pairs, counts[::-1], strict=True)), None)
-    assert (found.limit, found.train, found.dev) == (400, list(range(29)), list(range(1, 30)))
+    result = TokenLimit.of(list(zip(pairs, counts, strict=True)), list(zip(pairs, counts[::-1], strict=True)), None)
+    assert (result.limit, result.train, result.dev) == (400, list(range(29)), list(range(1, 30)))
     reason = "1 line skipped, longer than 400 tokens (training.max_tokens)"
-    assert found.skipped == [f"{reason}: 30", f"dev: {reason}: 1"]
+    assert result.skipped == [f"{reason}: 30", f"dev: {reason}: 1"]
 
 
 def test_dev_may_be_longer_than_training() -> None:

@@ -36,11 +36,11 @@ def sides(pairs: Iterable[Pair]) -> Rows:
 
 def usable(rows: Rows) -> list[tuple[str, str, int]]:
     """The tidied rows with two sides, each once, and their lines."""
-    found: dict[tuple[str, str], int] = {}
+    result: dict[tuple[str, str], int] = {}
     for line, (source, target) in enumerate(rows, start=1):
         if tidy(source) and tidy(target):
-            found.setdefault((tidy(source), tidy(target)), line)
-    return [(source, target, line) for (source, target), line in found.items()]
+            result.setdefault((tidy(source), tidy(target)), line)
+    return [(source, target, line) for (source, target), line in result.items()]
 
 
 def as_file(lines: list[str], end: str, mark: bool, last: bool, packed: bool) -> bytes:
@@ -64,8 +64,8 @@ def check_both_readers(paths: list[Path], rows: Rows, reverse: bool) -> None:
 
 
 def check_accounts(corpus: Corpus, lines: int) -> None:
-    told = [pair.line for pair in corpus.pairs] + [line for found in corpus.skipped.values() for line in found]
-    assert sorted(told) == list(range(1, lines + 1))
+    reported = [pair.line for pair in corpus.pairs] + [line for result in corpus.skipped.values() for line in result]
+    assert sorted(reported) == list(range(1, lines + 1))
     assert corpus.lines == lines and len(corpus.report()) == len(corpus.skipped)
 
 
@@ -92,9 +92,9 @@ def test_tables_come_back(folder: Path, rows: Rows, way: dict, third: bool, reve
 @given(any_rows, way, st.booleans(), st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_json_lines_come_back(folder: Path, rows: Rows, way: dict, escaped: bool, nested: bool) -> None:
-    flat = [{"x": [0], "target": target, "source": source} for source, target in rows]
+    flattened = [{"x": [0], "target": target, "source": source} for source, target in rows]
     deep = [{"translation": {"en": source, "mr": target}, "id": 1} for source, target in rows]
-    lines = [json.dumps(item, ensure_ascii=escaped) for item in (deep if nested else flat)]
+    lines = [json.dumps(item, ensure_ascii=escaped) for item in (deep if nested else flattened)]
     check_both_readers([written(folder / "a.jsonl", as_file(lines, **way))], rows, reverse=False)
 
 

@@ -60,13 +60,13 @@ def test_more_dropout_cuts_finer() -> None:
     ]
     assert counts == sorted(counts) and counts[0] < counts[-1]
     # All but every merge left out: a token for each character of the text, its marks and its bytes.
-    single = sum(
+    one_query = sum(
         1 if character in subwords().tokens else len(character.encode())
         for text in SIDES
         for chunk in subwords().chunks(text)
         for character in chunk
     )
-    assert counts[-1] == pytest.approx(single, rel=0.05)
+    assert counts[-1] == pytest.approx(one_query, rel=0.05)
 
 
 def test_seed_chunk_and_number_fix_it() -> None:

@@ -112,8 +112,8 @@ def test_pieces_lie_in_the_text_in_order_and_cover_it(text: str, kind: str) -> N
 
 def test_the_blank_before_a_word_belongs_to_no_piece() -> None:
     vocabulary = learn_subwords(["the boy sees the boy"] * 5, 60)
-    found = [(vocabulary.name(token), start, end) for token, start, end in vocabulary.pieces("the boy")]
-    assert found == [(WORD_BEGINS + "the", 0, 3), (WORD_BEGINS + "boy", 4, 7)]
+    result = [(vocabulary.name(token), start, end) for token, start, end in vocabulary.pieces("the boy")]
+    assert result == [(WORD_BEGINS + "the", 0, 3), (WORD_BEGINS + "boy", 4, 7)]
 
 
 @settings(max_examples=50, deadline=None)

@@ -43,26 +43,26 @@ def test_rebuilding_gives_what_is_in_the_repository(tmp_path):
 
 
 def test_counts(parts, pairs):
-    frames = {english for found in frame_pairs().values() for english, _ in found}
-    spoken = sources(read(build.FREE_SENTENCES))
-    assert len(pairs) >= 2000 and len(frames) >= 1900 and len(spoken) >= 300
-    assert not frames & spoken
-    assert sources(pairs) == frames | spoken
+    frames = {english for result in frame_pairs().values() for english, _ in result}
+    free = sources(read(build.FREE_SENTENCES))
+    assert len(pairs) >= 2000 and len(frames) >= 1900 and len(free) >= 300
+    assert not frames & free
+    assert sources(pairs) == frames | free
     dev = sources(parts[DEV[0]]) | sources(parts[DEV[1]])
     assert 0.095 <= len(dev) / len(sources(pairs)) <= 0.105
     assert len(sources(parts[DEV[1]])) >= 0.2 * len(dev)
-    assert sources(parts[DEV[0]]) <= frames and sources(parts[DEV[1]]) <= spoken
+    assert sources(parts[DEV[0]]) <= frames and sources(parts[DEV[1]]) <= free
 
 
 def test_readme_states_the_counts(parts, pairs):
     readme = (folder().parent / "README.md").read_text(encoding="utf-8")
-    spoken = sources(read(build.FREE_SENTENCES))
+    free = sources(read(build.FREE_SENTENCES))
     for name, part in parts.items():
-        found = sources(part)
-        counts = (len(part), len(found), len(found - spoken), len(found & spoken))
+        result = sources(part)
+        counts = (len(part), len(result), len(result - free), len(result & free))
         assert f"| `{name}` | " + " | ".join(f"{count:,}" for count in counts) + " |" in readme
     assert f"{len(pairs):,} pairs of everyday sentences, {len(sources(pairs)):,} distinct English ones" in readme
-    framed = [pair for found in frame_pairs().values() for pair in found]
+    framed = [pair for result in frame_pairs().values() for pair in result]
     for part in (framed, read(build.FREE_SENTENCES)):
         assert f"({len(part):,} pairs, {len(sources(part)):,} sources)" in readme
     for some in (framed, pairs):
@@ -85,7 +85,7 @@ def test_every_dev_word_stands_in_train_three_times(parts):
 
 def test_dev_spreads_over_the_frames(parts):
     dev = sources(parts[DEV[0]])
-    shares = {name: len(sources(found) & dev) for name, found in frame_pairs().items()}
+    shares = {name: len(sources(result) & dev) for name, result in frame_pairs().items()}
     assert sum(count == 0 for count in shares.values()) <= 2
     assert max(shares.values()) <= 10
 
@@ -132,23 +132,24 @@ def test_read_names_a_line_that_is_no_pair(tmp_path):
 def links() -> list[tuple[list[str], list[str], list[str]]]:
     columns = [(folder() / name).read_text(encoding="utf-8").splitlines() for name in LINKS]
     return [
-        (source.split(" "), target.split(" "), found.split(" ")) for source, target, found in zip(*columns, strict=True)
+        (source.split(" "), target.split(" "), result.split(" "))
+        for source, target, result in zip(*columns, strict=True)
     ]
 
 
 def test_links_are_in_bounds_and_of_both_kinds():
     kinds = Counter()
-    for source, target, found in links():
-        assert len(set(found)) == len(found)
+    for source, target, result in links():
+        assert len(set(result)) == len(result)
         linked = Counter()
-        for link in found:
+        for link in result:
             i, kind, j = re.fullmatch(r"(\d+)([-p])(\d+)", link).groups()
             assert int(i) < len(source) and int(j) < len(target), link
             linked[i, j] += 1
             kinds[kind] += 1
         assert max(linked.values()) == 1, "a link is sure or possible, not both"
         last = f"{len(source) - 1}-{len(target) - 1}"
-        assert last in found, "the final punctuation marks are linked"
+        assert last in result, "the final punctuation marks are linked"
     assert kinds["-"] > 500 and kinds["p"] > 200
 
 
@@ -157,8 +158,8 @@ def test_links_are_of_pairs_of_the_sample(parts):
         return re.sub(r"([.,?!])", r" \1", text)
 
     where = {(tokens(english), tokens(marathi)): name for name, part in parts.items() for english, marathi in part}
-    found = Counter(where[" ".join(source), " ".join(target)] for source, target, _ in links())
-    assert sum(found.values()) == 150 and found[TRAIN] == 75 and min(found[name] for name in DEV) >= 25
+    result = Counter(where[" ".join(source), " ".join(target)] for source, target, _ in links())
+    assert sum(result.values()) == 150 and result[TRAIN] == 75 and min(result[name] for name in DEV) >= 25
     assert len({(tuple(source), tuple(target)) for source, target, _ in links()}) == 150
 
 

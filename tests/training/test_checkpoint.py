@@ -68,8 +68,8 @@ def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
 
     other, other_average, other_optimizer = run(0)
     torch.manual_seed(12345)
-    found = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
-    assert found == progress and found.plan == plan
+    result = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
+    assert result == progress and result.plan == plan
     assert all(average[name].equal(other_average[name]) for name in average)
     assert torch.rand(9).equal(drawn), "the random numbers go on where they stopped"
     step(other, other_optimizer)
@@ -85,8 +85,8 @@ def test_a_run_that_has_not_begun_comes_back(tmp_path: Path) -> None:
     model, average, optimizer = run(0)
     checkpoint.write(tmp_path / "training", model, average, optimizer, Progress())
     other, other_average, other_optimizer = run(2)
-    found = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
-    assert found == Progress() and found.plan is None
+    result = checkpoint.read(tmp_path / "training", other, other_average, other_optimizer)
+    assert result == Progress() and result.plan is None
     assert other_optimizer.state_dict()["state"] == {}
     assert all(a.equal(b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
 

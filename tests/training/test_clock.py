@@ -14,9 +14,9 @@ from tests.training.fake_time import Time
 
 @pytest.fixture
 def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
-    found = Time()
-    monkeypatch.setattr(time, "monotonic", found)
-    return found
+    result = Time()
+    monkeypatch.setattr(time, "monotonic", result)
+    return result
 
 
 def test_the_pace_is_that_of_updates_alone(passing: Time) -> None:
@@ -68,9 +68,9 @@ def test_without_a_limit_nothing_is_due(passing: Time) -> None:
 def test_a_fitted_batch_lets_enough_updates_fit(batch: float, smallest: float, fixed: float, fits: float) -> None:
     """An update of fraction b takes fixed + (1 − fixed) · b."""
     smallest = min(batch, smallest)
-    found = fitted_batch(batch, smallest, fits)
-    assert smallest <= found <= 1
-    cost = {size: fixed + (1 - fixed) * size for size in (batch, found)}
-    now = fits * cost[batch] / cost[found]
-    assert found == smallest or found < batch or now >= 0.35 * MIN_UPDATES
-    assert found <= batch or fits >= MIN_UPDATES or fits * batch >= MIN_UPDATES
+    result = fitted_batch(batch, smallest, fits)
+    assert smallest <= result <= 1
+    cost = {size: fixed + (1 - fixed) * size for size in (batch, result)}
+    now = fits * cost[batch] / cost[result]
+    assert result == smallest or result < batch or now >= 0.35 * MIN_UPDATES
+    assert result <= batch or fits >= MIN_UPDATES or fits * batch >= MIN_UPDATES

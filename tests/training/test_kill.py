@@ -27,8 +27,8 @@ def start(data: Path, out: Path) -> subprocess.Popen[str]:
 
 
 def ended_well(run: subprocess.Popen[str]) -> None:
-    _, said = run.communicate(timeout=300)
-    assert run.returncode == 0 and said == ""
+    _, message = run.communicate(timeout=300)
+    assert run.returncode == 0 and message == ""
 
 
 def seconds_to_the_first_update(out: Path) -> float:
@@ -64,8 +64,8 @@ def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
         else:  # anywhere from the start on
             time.sleep(drawn.uniform(0.0, 1.3 * starting))
         run.send_signal(signal.SIGKILL)
-        _, said = run.communicate()
-        assert run.returncode in (-signal.SIGKILL, 0) and said == ""
+        _, message = run.communicate()
+        assert run.returncode in (-signal.SIGKILL, 0) and message == ""
         reached.append(validations(out))
         if out.exists() and "ended" not in json.loads((out / "card.json").read_text(encoding="utf-8")):
             toy.interrupted(out, validated=(out / "model.safetensors").exists())
@@ -76,10 +76,10 @@ def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
     assert toy.differing(toy.weights(out), toy.weights(whole)) == []
     assert toy.differing(toy.last(out), toy.last(whole)) == []
     assert regard.load(out).card["scores"] == regard.load(whole).card["scores"]
-    assert told(out) == told(whole)
+    assert report(out) == report(whole)
     assert {file.name for file in tmp_path.iterdir()} == {"pairs.tsv", "whole", "killed"}
     assert not list(tmp_path.rglob("*.new"))
 
 
-def told(folder: Path) -> list[tuple[Any, ...]]:
+def report(folder: Path) -> list[tuple[Any, ...]]:
     return [(entry["kind"], entry.get("update"), entry.get("chrf")) for entry in toy.log(folder)]

@@ -123,6 +123,6 @@ def test_a_running_training_is_neither_replaced_nor_resumed_by_a_second_one(tmp_
                 train(data, out, settings=toy.TINY, device="cpu", **{how: True})  # type: ignore[arg-type]
     finally:
         first.send_signal(signal.SIGCONT)
-    _, said = first.communicate(timeout=100)
-    assert first.returncode == 0, said
+    _, message = first.communicate(timeout=100)
+    assert first.returncode == 0, message
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m", "pairs.tsv"]

@@ -24,10 +24,10 @@ def both(
     wanted = tensors if with_bias else tensors[:2]
     given = bias if with_bias else None
     ours, each = smoothed_loss(output, weight, given, expected, smoothing)
-    found = torch.autograd.grad(ours * upstream, wanted)
+    result = torch.autograd.grad(ours * upstream, wanted)
     rows = cross_entropy(linear(output, weight, given), expected, label_smoothing=smoothing, reduction="none")
     right = torch.autograd.grad(rows.mean() * upstream, wanted)
-    return (ours, each, list(found)), (rows.mean(), rows, list(right))
+    return (ours, each, list(result)), (rows.mean(), rows, list(right))
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
@@ -36,10 +36,10 @@ def both(
 def test_value_rows_and_gradients_are_those_of_cross_entropy(smoothing: float, rows: int, with_bias: bool) -> None:
     tensors = drawn(rows)
     expected = torch.randint(0, 23, (rows,))
-    (ours, each, found), (loss, by_row, right) = both(tensors, expected, smoothing, with_bias)
+    (ours, each, result), (loss, by_row, right) = both(tensors, expected, smoothing, with_bias)
     torch.testing.assert_close(ours, loss, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(each, by_row, rtol=1e-12, atol=1e-12)
-    for mine, theirs in zip(found, right, strict=True):
+    for mine, theirs in zip(result, right, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
@@ -49,13 +49,13 @@ def test_padding_counts_nothing(smoothing: float, padding: int) -> None:
     tensors = drawn(2 * CPU_ROWS + 5)
     expected = torch.randint(0, 5, (2 * CPU_ROWS + 5,))
     ours, each = smoothed_loss(*tensors, expected, smoothing, padding)
-    found = torch.autograd.grad(ours, tensors)
+    result = torch.autograd.grad(ours, tensors)
     logits = linear(*tensors)
     loss = cross_entropy(logits, expected, ignore_index=padding, label_smoothing=smoothing)
     by_row = cross_entropy(logits, expected, ignore_index=padding, label_smoothing=smoothing, reduction="none")
     torch.testing.assert_close(ours, loss, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(each, by_row, rtol=1e-12, atol=1e-12)
-    for mine, theirs in zip(found, torch.autograd.grad(loss, tensors), strict=True):
+    for mine, theirs in zip(result, torch.autograd.grad(loss, tensors), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
@@ -69,8 +69,8 @@ def test_nothing_but_padding() -> None:
 @pytest.mark.parametrize("upstream", [0.0, -2.5, 1e-3, 4.0])
 def test_an_upstream_gradient_scales_every_gradient(upstream: float) -> None:
     expected = torch.randint(0, 23, (CPU_ROWS + 3,))
-    (_, _, found), (_, _, right) = both(drawn(CPU_ROWS + 3), expected, 0.1, upstream=upstream)
-    for mine, theirs in zip(found, right, strict=True):
+    (_, _, result), (_, _, right) = both(drawn(CPU_ROWS + 3), expected, 0.1, upstream=upstream)
+    for mine, theirs in zip(result, right, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
@@ -82,11 +82,11 @@ def test_the_loss_of_a_row_carries_no_gradient() -> None:
 def test_large_logits_overflow_nothing() -> None:
     output, weight, bias = drawn(9, dtype=torch.float32)
     tensors = [(300 * output).detach().requires_grad_(), weight, bias]
-    (ours, each, found), (loss, by_row, right) = both(tensors, torch.randint(0, 23, (9,)), 0.1)
+    (ours, each, result), (loss, by_row, right) = both(tensors, torch.randint(0, 23, (9,)), 0.1)
     assert loss.item() > 100
     torch.testing.assert_close(ours, loss, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(each, by_row, rtol=1e-5, atol=1e-4)
-    for mine, theirs in zip(found, right, strict=True):
+    for mine, theirs in zip(result, right, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
@@ -99,11 +99,11 @@ def test_under_autocast_it_is_as_near_as_bfloat16_is(smoothing: float) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         ours, each = smoothed_loss(output, weight, bias, expected, smoothing)
     assert ours.dtype == each.dtype == torch.float32
-    found = torch.autograd.grad(ours, [output, weight, bias])
+    result = torch.autograd.grad(ours, [output, weight, bias])
     exact = cross_entropy(linear(output, weight, bias), expected, label_smoothing=smoothing)
     right = torch.autograd.grad(exact, [output, weight, bias])
     assert ours.item() == pytest.approx(exact.item(), rel=1e-2)
-    for mine, theirs, given in zip(found, right, (output, weight, bias), strict=True):
+    for mine, theirs, given in zip(result, right, (output, weight, bias), strict=True):
         assert mine.dtype == given.dtype and mine.shape == given.shape
         assert float((mine - theirs).norm() / theirs.norm()) < 2e-2
 

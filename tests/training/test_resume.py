@@ -53,7 +53,7 @@ def same(ours: Path, theirs: Path) -> None:
     assert cards[0]["scores"] == cards[1]["scores"] and cards[0]["ended"] == cards[1]["ended"]
 
 
-def told(folder: Path) -> list[tuple[Any, ...]]:
+def report(folder: Path) -> list[tuple[Any, ...]]:
     """What the log says about updates and validations, times left out."""
     return [
         (entry["kind"], entry["update"], entry.get("chrf"), entry.get("best"))
@@ -72,7 +72,7 @@ def test_an_interruption_changes_nothing(update: int, whole: Path, tmp_path: Pat
     torch.manual_seed(77)
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", whole)
-    assert told(tmp_path / "m") == told(whole)
+    assert report(tmp_path / "m") == report(whole)
 
 
 @pytest.mark.parametrize("update", [4, 16])
@@ -83,10 +83,10 @@ def test_an_interrupted_validation_is_made_up_for(
 
     def interrupted(*given: Any) -> Any:
         calls[0] += 4
-        found = real(*given)
+        result = real(*given)
         if calls[0] == update:
             raise KeyboardInterrupt
-        return found
+        return result
 
     monkeypatch.setattr(translating, "validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -94,7 +94,7 @@ def test_an_interrupted_validation_is_made_up_for(
     toy.interrupted(tmp_path / "m", validated=update > 4)
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", whole)
-    assert told(tmp_path / "m") == told(whole)
+    assert report(tmp_path / "m") == report(whole)
 
 
 @pytest.mark.parametrize("text", ["plan:", "update 16:", "done after", "dev  BLEU"])
@@ -128,7 +128,7 @@ def test_a_signal_at_any_moment_changes_nothing(whole: Path, tmp_path: Path) -> 
             run_and_wait(out)
         run(out, resume=True)
         same(out, whole)
-        assert told(out) == told(whole)
+        assert report(out) == report(whole)
 
 
 def run_and_wait(out: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_run_by_the_clock_goes_on_within_its_plan(tmp_path: Path) -> None:
 def test_a_finished_run_says_so_and_is_left_as_it_is(whole: Path) -> None:
     before = {file: file.read_bytes() for file in sorted(whole.rglob("*")) if file.is_file()}
     screen = toy.Watcher()
-    found = run(whole, resume=True, screen=screen)
-    assert isinstance(found, Translator) and found.card["ended"] == "done"
+    result = run(whole, resume=True, screen=screen)
+    assert isinstance(result, Translator) and result.card["ended"] == "done"
     assert "training has ended (done after 16 updates): nothing to resume" in screen.text
     assert before == {file: file.read_bytes() for file in sorted(whole.rglob("*")) if file.is_file()}
 
@@ -200,7 +200,7 @@ def test_other_settings_are_not_dropped_in_silence(tmp_path: Path) -> None:
     try:
         run(tmp_path / "m", resume=True, settings={"training.epochs": 9}, screen=screen)
     except ValueError as error:
-        screen.said.append(str(error))
+        screen.messages.append(str(error))
     assert "recipe" in screen.text or "training.epochs" in screen.text
 
 
@@ -243,12 +243,12 @@ def test_a_checkpoint_by_the_clock_is_as_good_as_any(
     monkeypatch.setattr(loops.Loop, "update", real)
     run(tmp_path / "m", resume=True)
     same(tmp_path / "m", whole)
-    assert told(tmp_path / "m") == told(whole)
+    assert report(tmp_path / "m") == report(whole)
 
 
 def test_a_run_stays_of_the_kind_that_it_began_with(tmp_path: Path) -> None:
     """Whatever would be chosen today, where no recipe is named."""
     settings = {"training.epochs": 1, "training.validations": 1}
     train(toy.PAIRS, tmp_path / "m", recipe="transformer", settings=settings, device="cpu")
-    found = train(toy.PAIRS, tmp_path / "m", resume=True, settings=settings, device="cpu")
-    assert found.model.options.kind == "transformer"
+    result = train(toy.PAIRS, tmp_path / "m", resume=True, settings=settings, device="cpu")
+    assert result.model.options.kind == "transformer"

@@ -71,17 +71,17 @@ class Watcher:
     """A screen that keeps what it is told, and may break off the run."""
 
     def __init__(self, interrupt_at: int | None = None, interrupt_on: str | None = None) -> None:
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.statuses: list[str] = []
         self.advanced = 0
         self._at, self._on = interrupt_at, interrupt_on
 
     @property
     def text(self) -> str:
-        return "\n".join(self.said)
+        return "\n".join(self.messages)
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.messages.append(text)
         if self._on is not None and self._on in text:
             self._on = None
             raise KeyboardInterrupt
@@ -121,8 +121,8 @@ def interrupted(folder: Path, validated: bool) -> None:
 
 def end(folder: Path) -> dict[str, Any]:
     """The one entry of the log that says why the run ended."""
-    (found,) = [entry for entry in log(folder) if entry["kind"] == "end"]
-    return found
+    (result,) = [entry for entry in log(folder) if entry["kind"] == "end"]
+    return result
 
 
 def log(folder: Path) -> list[dict[str, Any]]:

@@ -18,8 +18,8 @@ def energies(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
 def definition(
     query: Tensor, key: Tensor, vector: Tensor, value: Tensor, padding: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    found = energies(query, key, vector)
-    weights = torch.softmax(found if padding is None else found.masked_fill(padding, -torch.inf), -1)
+    result = energies(query, key, vector)
+    weights = torch.softmax(result if padding is None else result.masked_fill(padding, -torch.inf), -1)
     return weights @ value, weights
 
 
@@ -58,9 +58,9 @@ def test_a_backward_pass_for_the_queries_alone_leaves_nothing_behind() -> None:
     reads = AdditiveReads(*leaves, None)
     first, second = reads.read(query)[0].square().sum(), reads.read(2 * query)[0].sum()
     torch.autograd.grad(first, query, retain_graph=True)
-    found = torch.autograd.grad(second, leaves, retain_graph=True)
+    result = torch.autograd.grad(second, leaves, retain_graph=True)
     expected = torch.autograd.grad(definition(2 * query, *leaves, None)[0].sum(), leaves)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(result, expected)
     both = torch.autograd.grad(first + second, leaves)
     whole = definition(query, *leaves, None)[0].square().sum() + definition(2 * query, *leaves, None)[0].sum()
     torch.testing.assert_close(both, torch.autograd.grad(whole, leaves))
@@ -68,9 +68,9 @@ def test_a_backward_pass_for_the_queries_alone_leaves_nothing_behind() -> None:
 
 def test_a_loss_of_the_weights_alone() -> None:
     key, vector, query, value = states(3, 7, 5), states(5), states(3, 1, 5), states(3, 7, 2)
-    found = torch.autograd.grad(AdditiveReads(key, vector, value, None).read(query)[1].square().sum(), [key, query])
+    result = torch.autograd.grad(AdditiveReads(key, vector, value, None).read(query)[1].square().sum(), [key, query])
     expected = definition(query, key, vector, value, None)[1].square().sum()
-    torch.testing.assert_close(found, torch.autograd.grad(expected, [key, query]))
+    torch.testing.assert_close(result, torch.autograd.grad(expected, [key, query]))
 
 
 def test_no_sentences() -> None:

@@ -34,11 +34,11 @@ def gradients(case: Case, outputs: list[Tensor]) -> dict[str, Tensor]:
         (out.masked_fill(out == -torch.inf, 0) * torch.randn(out.shape, generator=generator, dtype=out.dtype)).sum()
         for out in outputs
     )
-    found: dict[str, Tensor] = {}
+    result: dict[str, Tensor] = {}
     if isinstance(total, Tensor) and total.requires_grad:
         grads = torch.autograd.grad(total, list(case.leaves.values()), allow_unused=True, retain_graph=True)
-        found = {name: grad for name, grad in zip(case.leaves, grads, strict=True) if grad is not None}
-    return found
+        result = {name: grad for name, grad in zip(case.leaves, grads, strict=True) if grad is not None}
+    return result
 
 
 def same(mine: Tensor, other: Tensor) -> None:
@@ -51,24 +51,24 @@ def check(kernel: Kernel, case: Case) -> None:
     assume(kernel.refuse(request) is None)
     soft = isinstance(request.normalizer, Softmax)
     plain = kernel.run(request)
-    found = answer(Plan(request, kernel, ()), weights=True, top=3, lse=soft)
+    result = answer(Plan(request, kernel, ()), weights=True, top=3, lse=soft)
     expected = reference(request)
-    assert found.weights is not None and expected.weights is not None and found.top is not None
-    assert torch.equal(found.context, plain.context), "asking for more changed the context"
-    same(found.context, expected.context)
-    same(found.weights, expected.weights)
-    mine, theirs = [found.context, found.weights], [expected.context, expected.weights]
+    assert result.weights is not None and expected.weights is not None and result.top is not None
+    assert torch.equal(result.context, plain.context), "asking for more changed the context"
+    same(result.context, expected.context)
+    same(result.weights, expected.weights)
+    mine, theirs = [result.context, result.weights], [expected.context, expected.weights]
     if soft:
         lse = log_sum_exp(request, request.score.energies(request.query, request.key))
-        assert found.lse is not None
-        same(found.lse, lse)
-        mine, theirs = [*mine, found.lse], [*theirs, lse]
+        assert result.lse is not None
+        same(result.lse, lse)
+        mine, theirs = [*mine, result.lse], [*theirs, lse]
     if expected.chosen is not None:
-        assert found.chosen is not None and found.log_probability is not None
+        assert result.chosen is not None and result.log_probability is not None
         assert expected.log_probability is not None
-        assert torch.equal(found.chosen, expected.chosen)
-        same(found.log_probability, expected.log_probability)
-        mine, theirs = [*mine, found.log_probability], [*theirs, expected.log_probability]
+        assert torch.equal(result.chosen, expected.chosen)
+        same(result.log_probability, expected.log_probability)
+        mine, theirs = [*mine, result.log_probability], [*theirs, expected.log_probability]
     check_top(kernel, case, expected.weights)
     expected_gradients = gradients(case, theirs)
     for name, grad in gradients(case, mine).items():

@@ -80,11 +80,11 @@ def same(
     torch.testing.assert_close(mine.context, theirs.context, rtol=rtol, atol=atol)
     torch.testing.assert_close(mine.weights, theirs.weights, rtol=rtol, atol=atol)
     factors = torch.randn_like(theirs.context), torch.randn_like(theirs.weights)
-    found, expected = (
+    output, expected = (
         torch.autograd.grad((out.context * factors[0]).sum() + (out.weights * factors[1]).sum(), leaves)  # type: ignore[operator]
         for out in (mine, theirs)
     )
-    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
+    torch.testing.assert_close(output, expected, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("score", SCORES)

@@ -32,11 +32,11 @@ def batch(texts: list[str]) -> DocumentBatch:
 @pytest.mark.parametrize("states", KINDS)
 def test_weights_add_up_to_1_over_the_words(states: str, hierarchical: bool) -> None:
     model, given = built(states=states, hierarchical=hierarchical), batch(TEXTS)
-    found = model(given, weights=True)
-    assert found.logits.shape == (4, 3) and found.weights.shape == (4, 2, given.source.shape[1])
-    assert torch.allclose(found.weights.sum(-1), torch.ones(4, 2))
-    assert not found.weights[~given.attention_mask[:, None].expand_as(found.weights)].any()
-    assert torch.allclose(model(given).logits, found.logits)  # to look changes nothing
+    result = model(given, weights=True)
+    assert result.logits.shape == (4, 3) and result.weights.shape == (4, 2, given.source.shape[1])
+    assert torch.allclose(result.weights.sum(-1), torch.ones(4, 2))
+    assert not result.weights[~given.attention_mask[:, None].expand_as(result.weights)].any()
+    assert torch.allclose(model(given).logits, result.logits)  # to look changes nothing
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
@@ -53,7 +53,7 @@ def test_a_text_is_the_same_alone_and_among_longer_ones(states: str, hierarchica
 
 def test_hierarchical_weights_are_those_of_word_and_sentence() -> None:
     model, given = built(states="embeddings", hierarchical=True), batch(TEXTS[:1])
-    found = model(given, weights=True).weights[0]  # [queries, words]
+    result = model(given, weights=True).weights[0]  # [queries, words]
     words = model.judges[0].words(given)
     states = [words[:, a:b] for a, b in ((0, 5), (5, 8), (8, 11))]
     inside = [model.judges[0].level.words(part, weights=True) for part in states]
@@ -61,7 +61,7 @@ def test_hierarchical_weights_are_those_of_word_and_sentence() -> None:
     above = torch.cat([model.judges[0].level.recurrence(vectors, torch.tensor([3]))[0], vectors], -1)
     outside = model.judges[0].level.sentences(above, weights=True).weights[0]  # [queries, sentences]
     expected = torch.cat([outside[:, n : n + 1] * each.weights[0] for n, each in enumerate(inside)], -1)
-    assert torch.allclose(found, expected, atol=1e-6)
+    assert torch.allclose(result, expected, atol=1e-6)
 
 
 def test_sentences_are_cut_and_put_together() -> None:
@@ -89,16 +89,16 @@ def test_every_representation_of_a_word_counts() -> None:
 
 
 def test_places_of_the_hash_depend_on_both_words() -> None:
-    found = pair_buckets(torch.tensor([[5, 6, 7], [6, 5, 7]]), 10_007)
-    assert found[0, 0] != found[1, 1] and found[0, 1] != found[1, 0] and found[0, 2] != found[1, 2]
-    assert found.min() >= 0 and found.max() < 10_007
+    result = pair_buckets(torch.tensor([[5, 6, 7], [6, 5, 7]]), 10_007)
+    assert result[0, 0] != result[1, 1] and result[0, 1] != result[1, 0] and result[0, 2] != result[1, 2]
+    assert result.min() >= 0 and result.max() < 10_007
 
 
 def test_training_leaves_words_out_but_never_all() -> None:
     model = built(left_out=0.9).train()
     for _ in range(20):
-        found = model(batch(TEXTS), weights=True)
-        assert torch.allclose(found.weights.sum(-1), torch.ones(4, 6)) and found.logits.isfinite().all()
+        result = model(batch(TEXTS), weights=True)
+        assert torch.allclose(result.weights.sum(-1), torch.ones(4, 6)) and result.logits.isfinite().all()
 
 
 def test_a_sparse_pattern_sees_what_it_may() -> None:
@@ -121,13 +121,13 @@ def test_a_sparse_pattern_sees_what_it_may() -> None:
 
 def test_judges_vote() -> None:
     model, given = built(states="embeddings + convolution + rnn"), batch(TEXTS)
-    found = model(given, weights=True)
-    assert found.each.shape == (3, 4, 3) and found.weights.shape[1] == 3 * 2
-    assert torch.allclose(found.logits, found.each.mean(0))
+    result = model(given, weights=True)
+    assert result.each.shape == (3, 4, 3) and result.weights.shape[1] == 3 * 2
+    assert torch.allclose(result.logits, result.each.mean(0))
     for number, judge in enumerate(model.judges):
         logits, weights = judge(given, None, weights=True)
-        assert torch.equal(logits, found.each[number])
-        assert torch.equal(weights, found.weights[:, 2 * number : 2 * number + 2])
+        assert torch.equal(logits, result.each[number])
+        assert torch.equal(weights, result.weights[:, 2 * number : 2 * number + 2])
 
 
 def test_refusals() -> None:

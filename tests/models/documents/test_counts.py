@@ -25,12 +25,12 @@ def counted() -> Counts:
 
 
 def test_by_hand() -> None:
-    found = counted()(DocumentBatch.of([READER("good film")], READER.spelling))
-    assert found.shape == (1, 2, 4)
+    result = counted()(DocumentBatch.of([READER("good film")], READER.spelling))
+    assert result.shape == (1, 2, 4)
     # "good" is in 9 of 12 texts of the first label, and in none of the other; "good film" in 6
     expected = math.log(10 / 14) - math.log(1 / 14)
-    assert found[0, 0, :2].tolist() == pytest.approx([expected, -expected])
-    assert found[0, 1, 2].item() == pytest.approx(math.log(7 / 14) - math.log(1 / 14))
+    assert result[0, 0, :2].tolist() == pytest.approx([expected, -expected])
+    assert result[0, 1, 2].item() == pytest.approx(math.log(7 / 14) - math.log(1 / 14))
 
 
 def test_beside_naive_bayes() -> None:
@@ -42,8 +42,8 @@ def test_beside_naive_bayes() -> None:
         table[row, [piece.token for piece in document.pieces]] = 1
     bayes.fit(table, LABELS)
     telling = bayes.feature_log_prob_[0] - bayes.feature_log_prob_[1]
-    found = counted().ratios(torch.arange(size)[None])[0, :, 0]
-    assert np.allclose(found.numpy(), telling, atol=1e-5)
+    result = counted().ratios(torch.arange(size)[None])[0, :, 0]
+    assert np.allclose(result.numpy(), telling, atol=1e-5)
 
 
 def test_a_training_text_is_not_told_its_label() -> None:
@@ -54,8 +54,8 @@ def test_a_training_text_is_not_told_its_label() -> None:
     row = 3
     source = DocumentBatch.of([DOCUMENTS[row]], READER.spelling).source
     others = Counts(len(READER.vocabulary), 2)
-    kept = [number for number in range(len(TEXTS)) if number % FOLDS != row % FOLDS]
-    others.count([DOCUMENTS[number] for number in kept], [LABELS[number] for number in kept])
+    remaining = [number for number in range(len(TEXTS)) if number % FOLDS != row % FOLDS]
+    others.count([DOCUMENTS[number] for number in remaining], [LABELS[number] for number in remaining])
     assert torch.allclose(folds.ratios(Folds.of([row]), source), others.ratios(source), atol=1e-6)
     turned = [1 - label if number == row else label for number, label in enumerate(LABELS)]
     again = Folds(Counts(len(READER.vocabulary), 2), DOCUMENTS, turned)

@@ -52,13 +52,13 @@ def test_mixed_precision_gives_each_input_a_gradient_of_its_dtype() -> None:
         states(4, 5, dtype=torch.float32),
     )
     (mine,) = cells.step(a, b, (h,))
-    (wide,) = cells.step(a.float(), b.float(), (h,))
-    torch.testing.assert_close(mine.float(), wide, rtol=0.02, atol=0.02)
-    for leaf, found, expected in zip(
-        (a, b, h), torch.autograd.grad(mine.sum(), (a, b, h)), torch.autograd.grad(wide.sum(), (a, b, h)), strict=True
+    (wider,) = cells.step(a.float(), b.float(), (h,))
+    torch.testing.assert_close(mine.float(), wider, rtol=0.02, atol=0.02)
+    for leaf, result, expected in zip(
+        (a, b, h), torch.autograd.grad(mine.sum(), (a, b, h)), torch.autograd.grad(wider.sum(), (a, b, h)), strict=True
     ):
-        assert found.dtype == leaf.dtype
-        torch.testing.assert_close(found.float(), expected.float(), rtol=0.05, atol=0.05)
+        assert result.dtype == leaf.dtype
+        torch.testing.assert_close(result.float(), expected.float(), rtol=0.05, atol=0.05)
 
 
 def test_the_module_that_owns_the_weights() -> None:

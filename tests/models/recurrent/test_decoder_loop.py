@@ -33,16 +33,16 @@ def by_autograd(
 
 def test_as_by_autograd() -> None:
     shapes = [(STEPS, BATCH, 3 * HIDDEN), (BATCH, HIDDEN), (BATCH, KEYS, SCORE), (BATCH, KEYS, STATES)]
-    wide = HIDDEN + STATES
-    shapes += [(3 * HIDDEN, OUTPUT), (3 * HIDDEN, HIDDEN), (3 * HIDDEN,), (SCORE, HIDDEN), (SCORE,), (OUTPUT, wide)]
+    wider = HIDDEN + STATES
+    shapes += [(3 * HIDDEN, OUTPUT), (3 * HIDDEN, HIDDEN), (3 * HIDDEN,), (SCORE, HIDDEN), (SCORE,), (OUTPUT, wider)]
     inputs = [(0.4 * torch.randn(shape)).requires_grad_() for shape in [*shapes, (OUTPUT,)]]
     exact = [x.detach().double().requires_grad_() for x in inputs]
     outputs, seen = decode(*inputs[:4], LENGTHS, Weights(*inputs[4:]))
-    wanted, looked = by_autograd(*exact[:4], LENGTHS, Weights(*exact[4:]))
+    wanted, shown = by_autograd(*exact[:4], LENGTHS, Weights(*exact[4:]))
     torch.testing.assert_close(outputs, wanted.float(), atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(seen, looked.float(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(seen, shown.float(), atol=1e-5, rtol=1e-5)
     given = [torch.randn(x.transpose(0, 1).shape).transpose(0, 1) for x in (outputs, seen)]  # as sentences first
-    found = torch.autograd.grad((outputs * given[0]).sum() + (seen * given[1]).sum(), inputs)
-    right = torch.autograd.grad((wanted * given[0]).sum() + (looked * given[1]).sum(), exact)
-    for mine, theirs in zip(found, right, strict=True):
+    result = torch.autograd.grad((outputs * given[0]).sum() + (seen * given[1]).sum(), inputs)
+    right = torch.autograd.grad((wanted * given[0]).sum() + (shown * given[1]).sum(), exact)
+    for mine, theirs in zip(result, right, strict=True):
         torch.testing.assert_close(mine, theirs.float(), atol=2e-5, rtol=1e-4)

@@ -51,8 +51,8 @@ def test_steps_whose_output_is_not_used_add_nothing() -> None:
     step = EveryStep(weight)
     step(x)
     used = step(2 * x)
-    (found,) = torch.autograd.grad(used.sum(), weight)
-    torch.testing.assert_close(found, torch.autograd.grad(linear(2 * x, weight).sum(), weight)[0])
+    (result,) = torch.autograd.grad(used.sum(), weight)
+    torch.testing.assert_close(result, torch.autograd.grad(linear(2 * x, weight).sum(), weight)[0])
 
 
 def test_inputs_without_gradient_and_weights_without() -> None:
@@ -83,8 +83,8 @@ def test_asking_for_the_inputs_gradient_first_leaves_nothing_behind() -> None:
     weight, x = states(3, 5), states(4, 5)
     loss = EveryStep(weight)(x).square().sum()
     torch.autograd.grad(loss, x, retain_graph=True)
-    (found,) = torch.autograd.grad(loss, weight)
-    torch.testing.assert_close(found, torch.autograd.grad(linear(x, weight).square().sum(), weight)[0])
+    (result,) = torch.autograd.grad(loss, weight)
+    torch.testing.assert_close(result, torch.autograd.grad(linear(x, weight).square().sum(), weight)[0])
 
 
 def test_a_pass_for_the_inputs_of_other_steps_leaves_nothing_behind() -> None:
@@ -92,8 +92,8 @@ def test_a_pass_for_the_inputs_of_other_steps_leaves_nothing_behind() -> None:
     step = EveryStep(weight)
     first, second = step(x).square().sum(), step(2 * x).sum()
     torch.autograd.grad(first, x, retain_graph=True)
-    (found,) = torch.autograd.grad(second, weight)
-    torch.testing.assert_close(found, torch.autograd.grad(linear(2 * x, weight).sum(), weight)[0])
+    (result,) = torch.autograd.grad(second, weight)
+    torch.testing.assert_close(result, torch.autograd.grad(linear(2 * x, weight).sum(), weight)[0])
 
 
 def test_autocast_computes_in_bfloat16_and_keeps_float32_gradients() -> None:

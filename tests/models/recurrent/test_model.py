@@ -22,10 +22,10 @@ def made(chosen: RecurrentOptions, seed: int = 0) -> Recurrent:
 
 def gradients(model: Recurrent, loss: Tensor) -> dict[str, Tensor]:
     named = dict(model.named_parameters())
-    found = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+    result = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
     return {
         name: torch.zeros_like(parameter) if gradient is None else gradient
-        for (name, parameter), gradient in zip(named.items(), found, strict=True)
+        for (name, parameter), gradient in zip(named.items(), result, strict=True)
     }
 
 
@@ -37,17 +37,17 @@ def same_gradients(mine: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
 @given(options(), seeds)
 def test_outputs_weights_and_gradients_are_those_written_out(chosen: RecurrentOptions, seed: int) -> None:
     model, batch = made(chosen, seed), data()
-    found = model(batch.source, batch.lengths, batch.target, weights=True)
-    assert found.weights is not None
-    seed_of_loss = torch.randn_like(found.output)
+    result = model(batch.source, batch.lengths, batch.target, weights=True)
+    assert result.weights is not None
+    seed_of_loss = torch.randn_like(result.output)
     expected_loss = torch.zeros((), dtype=torch.float64)
     for row, (n, t) in enumerate(zip(batch.lengths.tolist(), batch.targets, strict=True)):
         output, weights = translated(model, batch.source[row, :n], batch.target[row, :t])
-        torch.testing.assert_close(found.output[row, :t], output)
-        torch.testing.assert_close(found.weights[row, :t, :n], weights)
-        assert (found.weights[row, :t, n:] == 0).all()
+        torch.testing.assert_close(result.output[row, :t], output)
+        torch.testing.assert_close(result.weights[row, :t, :n], weights)
+        assert (result.weights[row, :t, n:] == 0).all()
         expected_loss = expected_loss + (output * seed_of_loss[row, :t]).sum()
-    loss = (found.output * seed_of_loss * batch.real[..., None]).sum()
+    loss = (result.output * seed_of_loss * batch.real[..., None]).sum()
     same_gradients(gradients(model, loss), gradients(model, expected_loss))
 
 
@@ -78,9 +78,9 @@ def test_steps_of_search_are_those_of_training(chosen: RecurrentOptions, seed: i
     with torch.no_grad():
         state = model.start(batch.source, batch.lengths)
         for t in range(batch.target.shape[1]):
-            found, weights, state = model.step(state, batch.target[:, t : t + 1])
+            result, weights, state = model.step(state, batch.target[:, t : t + 1])
             real = batch.real[:, t]
-            torch.testing.assert_close(found[real, 0], logits[real, t])
+            torch.testing.assert_close(result[real, 0], logits[real, t])
             torch.testing.assert_close(weights[real, 0, 0, 0], whole.weights[real, t])
 
 
@@ -101,28 +101,28 @@ def test_step_by_step_is_all_at_once(chosen: RecurrentOptions, seed: int) -> Non
 
 def test_hypotheses_are_selected_and_sentences_kept() -> None:
     model, batch = made(RecurrentOptions(embedding=4, encoder=3, decoder=6, attention=7, dropout=0)), data()
-    parents, kept = torch.tensor([[0, 0], [0, 0], [0, 0]]), torch.tensor([2, 0])
+    parents, remaining = torch.tensor([[0, 0], [0, 0], [0, 0]]), torch.tensor([2, 0])
     tokens = torch.tensor([[4, 5], [6, 7], [8, 9]])
     with torch.no_grad():
         begun = model.step(model.start(batch.source, batch.lengths), batch.target[:, :1])[2]
         _, _, state = model.step(begun.select(parents), tokens)
-        swapped = state.select(torch.tensor([[1, 0]] * 3)).keep(kept)
-        found, weights, _ = model.step(swapped, torch.full((2, 2), 3))
-        for place, row in enumerate(kept.tolist()):
+        swapped = state.select(torch.tensor([[1, 0]] * 3)).keep(remaining)
+        result, weights, _ = model.step(swapped, torch.full((2, 2), 3))
+        for place, row in enumerate(remaining.tolist()):
             n = int(batch.lengths[row])
             for slot, before in enumerate(tokens[row].flip(0).tolist()):
                 target = torch.tensor([batch.target[row, 0].item(), before, 3])
                 output, expected = translated(model, batch.source[row, :n], target)
-                torch.testing.assert_close(found[place, slot], model.logits(output[-1]))
+                torch.testing.assert_close(result[place, slot], model.logits(output[-1]))
                 torch.testing.assert_close(weights[place, slot, 0, 0, :n], expected[-1])
 
 
 def _loss(model: Recurrent, batch: Data, sampling: float = 0.0) -> Tensor:
-    found = model(batch.source, batch.lengths, batch.target, sampling=sampling)
+    result = model(batch.source, batch.lengths, batch.target, sampling=sampling)
     expected = torch.cat([batch.target[:, 1:], torch.zeros_like(batch.target[:, :1])], 1)
-    loss = cross_entropy(model.logits(found.output).flatten(0, 1), expected.flatten(), ignore_index=0)
-    if found.log_probability is not None and model.options.estimator == "reinforce":
-        loss = loss - found.log_probability[batch.real].mean()
+    loss = cross_entropy(model.logits(result.output).flatten(0, 1), expected.flatten(), ignore_index=0)
+    if result.log_probability is not None and model.options.estimator == "reinforce":
+        loss = loss - result.log_probability[batch.real].mean()
     return loss
 
 
@@ -171,16 +171,18 @@ def test_one_small_batch_is_learned_by_heart() -> None:
 @given(options(), seeds)
 def test_sampling_all_the_time_feeds_its_own_words(chosen: RecurrentOptions, seed: int) -> None:
     model, batch = made(chosen, seed), data(targets=(6, 6, 6))
-    found = model(batch.source, batch.lengths, batch.target, sampling=1.0, weights=True)
+    result = model(batch.source, batch.lengths, batch.target, sampling=1.0, weights=True)
     for row, n in enumerate(batch.lengths.tolist()):
         output, weights = translated(model, batch.source[row, :n], batch.target[row], own=True)
-        torch.testing.assert_close(found.output[row], output)
-        torch.testing.assert_close(found.weights[row, :, :n], weights)
+        torch.testing.assert_close(result.output[row], output)
+        torch.testing.assert_close(result.weights[row, :, :n], weights)
 
 
 def test_sampling_now_and_then_is_in_between() -> None:
     model, batch = made(RecurrentOptions(embedding=4, encoder=3, decoder=6, attention=7, dropout=0)), data()
-    given_, own = (model(batch.source, batch.lengths, batch.target, sampling=share).output for share in (0.0, 1.0))
+    given_, own = (
+        model(batch.source, batch.lengths, batch.target, sampling=fraction).output for fraction in (0.0, 1.0)
+    )
     assert not torch.allclose(given_, own)
     torch.manual_seed(1)
     one = model(batch.source, batch.lengths, batch.target, sampling=0.5).output
@@ -202,10 +204,10 @@ def test_weights_are_given_only_when_asked_for() -> None:
     batch = data()
     for feeding in (False, True):
         model = made(RecurrentOptions(embedding=4, encoder=3, decoder=6, attention=7, input_feeding=feeding))
-        found = model(batch.source, batch.lengths, batch.target)
-        assert found.weights is None and found.log_probability is None
+        result = model(batch.source, batch.lengths, batch.target)
+        assert result.weights is None and result.log_probability is None
         asked = model(batch.source, batch.lengths, batch.target, weights=True)
-        assert torch.equal(asked.output, found.output)
+        assert torch.equal(asked.output, result.output)
         torch.testing.assert_close(asked.weights.sum(-1), torch.ones(3, 6, dtype=torch.float64))
 
 
@@ -268,11 +270,11 @@ def test_all_steps_as_one_function_are_the_steps(monkeypatch: pytest.MonkeyPatch
     for reason in ("not on a GPU", None):
         monkeypatch.setattr(decoder_path, "why_no_triton", lambda _, reason=reason: reason)
         with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
-            found = model(source, lengths, target, weights=True)
-            loss = (model.logits(found.output).float() ** 2).mean()
-        assert found.weights is not None
+            result = model(source, lengths, target, weights=True)
+            loss = (model.logits(result.output).float() ** 2).mean()
+        assert result.weights is not None
         gradients = torch.autograd.grad(loss, list(model.parameters()))
-        results.append([x.float() for x in (found.output, found.weights, *gradients)])
+        results.append([x.float() for x in (result.output, result.weights, *gradients)])
     torch.testing.assert_close(*results, atol=near, rtol=near)
 
 

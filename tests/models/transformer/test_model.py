@@ -58,8 +58,8 @@ def test_step_by_step_is_all_at_once(name: str) -> None:
         weights = model.attentions(SOURCE, LENGTHS, TARGET)["cross"]  # [B, L, H, T, S]
         state = model.start(SOURCE, LENGTHS)
         for t in range(TARGET.shape[1]):
-            found, seen, state = model.step(state, TARGET[:, t : t + 1])
-            torch.testing.assert_close(found[:, 0], logits[:, t], atol=1e-5, rtol=1e-5)
+            result, seen, state = model.step(state, TARGET[:, t : t + 1])
+            torch.testing.assert_close(result[:, 0], logits[:, t], atol=1e-5, rtol=1e-5)
             torch.testing.assert_close(seen[:, 0], weights[:, :, :, t], atol=1e-5, rtol=1e-5)
 
 
@@ -72,13 +72,13 @@ def test_hypotheses_are_selected_and_sentences_kept(name: str) -> None:
         _, _, state = model.step(state, torch.tensor([[1, 1]] * 3))
         _, _, state = model.step(state, torch.tensor([[4, 5]] * 3))
         swapped: TransformerState = state.select(torch.tensor([[1, 0]] * 3)).keep(torch.tensor([2, 0]))
-        found, seen, _ = model.step(swapped, torch.tensor([[6, 6]] * 2))
+        result, seen, _ = model.step(swapped, torch.tensor([[6, 6]] * 2))
         for row, sentence in enumerate((2, 0)):
-            for slot, said in enumerate(([1, 5, 6], [1, 4, 6])):
+            for slot, message in enumerate(([1, 5, 6], [1, 4, 6])):
                 alone = model.start(SOURCE[sentence : sentence + 1], LENGTHS[sentence : sentence + 1])
-                for token in said:
+                for token in message:
                     logits, weights, alone = model.step(alone, torch.tensor([[token]]))
-                torch.testing.assert_close(found[row, slot], logits[0, 0], atol=1e-5, rtol=1e-5)
+                torch.testing.assert_close(result[row, slot], logits[0, 0], atol=1e-5, rtol=1e-5)
                 torch.testing.assert_close(seen[row, slot], weights[0, 0], atol=1e-5, rtol=1e-5)
 
 
@@ -112,13 +112,13 @@ def test_nothing_looks_ahead() -> None:
 
 def test_beam_search_shows_what_forced_decoding_shows() -> None:
     model = made(SMALL)
-    found = beam(model, SOURCE, LENGTHS, LengthLimit(0.0, 6.0), width=3)
-    told = force_decode(model, SOURCE, LENGTHS, [best[0].output_tokens for best in found])
-    for best, each in zip(found, told, strict=True):
+    result = beam(model, SOURCE, LENGTHS, LengthLimit(0.0, 6.0), width=3)
+    report = force_decode(model, SOURCE, LENGTHS, [best[0].output_tokens for best in result])
+    for best, each in zip(result, report, strict=True):
         assert abs(best[0].log_probability - float(each.log_probabilities.sum())) < 1e-4
         torch.testing.assert_close(torch.tensor(best[0].weights), torch.tensor(each.weights), atol=1e-5, rtol=1e-5)
         assert each.weights.shape[:2] == (2, 4)
-    rows = [each.self_attention["encoder"].sum(-1) for each in told]
+    rows = [each.self_attention["encoder"].sum(-1) for each in report]
     assert all(abs(row - 1).max() < 1e-5 for row in rows)
 
 
@@ -160,9 +160,9 @@ def test_a_block_is_torchs(norm: Any, causal: bool) -> None:
 def test_the_aligning_head_is_what_training_is_told() -> None:
     model = made(SMALL)
     with torch.no_grad():
-        told: Tensor | None = model(SOURCE, LENGTHS, TARGET, weights=True).weights
-        assert told is not None
-        torch.testing.assert_close(told, model.attentions(SOURCE, LENGTHS, TARGET)["cross"][:, 0, 0])
+        report: Tensor | None = model(SOURCE, LENGTHS, TARGET, weights=True).weights
+        assert report is not None
+        torch.testing.assert_close(report, model.attentions(SOURCE, LENGTHS, TARGET)["cross"][:, 0, 0])
 
 
 def test_one_table_for_all() -> None:
@@ -174,15 +174,15 @@ def test_one_table_for_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"heads": 3}, "a divisor of dim = 16"),
         ({"positions": "rotary", "heads": 16}, "an even number of features"),
         ({"encoder": AttentionOptions(pattern="per_head(full, causal)")}, "one for each of 4 heads, got 2"),
     ],
 )
-def test_what_does_not_fit_is_said(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_does_not_fit_is_said(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Transformer(replace(SMALL, **wrong), 12, 12)
 
 
@@ -200,5 +200,5 @@ def test_what_does_not_fit_is_said(wrong: dict[str, Any], said: str) -> None:
 def test_it_searches_in_16_bits(options: dict[str, AttentionOptions], width: int) -> None:
     model = Transformer(replace(SMALL, **options), 10, 30).eval()
     with torch.autocast("cpu", torch.bfloat16):
-        found = beam(model, SOURCE, LENGTHS, LengthLimit(1, 3), width=width, best=width)
-    assert [len(some) for some in found] == [width] * 3
+        result = beam(model, SOURCE, LENGTHS, LengthLimit(1, 3), width=width, best=width)
+    assert [len(some) for some in result] == [width] * 3

@@ -28,9 +28,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def classifier(folder: Path) -> Classifier:
-    found = regard.load(folder, device="cpu", precision="fp32")
-    assert isinstance(found, Classifier)
-    return found
+    result = regard.load(folder, device="cpu", precision="fp32")
+    assert isinstance(result, Classifier)
+    return result
 
 
 def test_probabilities(classifier: Classifier) -> None:
@@ -136,15 +136,15 @@ def test_gradients_are_taken_without_cudnn_in_evaluation_mode(classifier: Classi
 def test_evidence_points_at_the_word_that_decides(classifier: Classifier) -> None:
     trace = classifier.answers(["The film is really gripping."], details=True)[0].trace
     assert trace is not None
-    found = examined_label(classifier, trace)
-    assert [each.name for each in found.evidence] == ["leave one out", "gradient"]
+    result = examined_label(classifier, trace)
+    assert [each.name for each in result.evidence] == ["leave one out", "gradient"]
     place = [word.text for word in trace.source.words].index("gripping")
-    for each in found.evidence:
+    for each in result.evidence:
         assert each.values.shape == (1, len(trace.source.words)) and each.values[0].argmax() == place
     without = classifier.logits(["The film is really ."]).log_softmax(-1)
     whole = classifier.logits([trace.source.text]).log_softmax(-1)
     column = classifier.labels.index("good")
-    assert found.evidence[0].values[0, place] == pytest.approx(float((whole - without)[0, column]), abs=1e-5)
+    assert result.evidence[0].values[0, place] == pytest.approx(float((whole - without)[0, column]), abs=1e-5)
 
 
 def test_a_text_gets_the_same_answer_in_any_company(classifier: Classifier) -> None:

@@ -47,10 +47,10 @@ def test_the_loss_is_that_of_each_judge() -> None:
     given = task(training__label_smoothing=0.0)
     given.model.eval()
     batch = given.epoch(0)[0](torch.device("cpu"))
-    loss, told = given.loss(batch, Progress())
+    loss, report = given.loss(batch, Progress())
     each = given.model(batch).each.log_softmax(-1)
     chosen = each[:, torch.arange(len(batch.labels)), batch.labels]
-    assert torch.allclose(loss, -chosen.mean()) and torch.equal(told, loss.detach())
+    assert torch.allclose(loss, -chosen.mean()) and torch.equal(report, loss.detach())
 
 
 def test_balance_lets_rare_labels_count_as_much() -> None:
@@ -159,8 +159,8 @@ def test_no_better_than_a_constant_answer() -> None:
     """An accuracy of 80 % is no false alarm's business, unless 80 % have that label."""
     expected = ["good"] * 8 + ["bad"] * 2
 
-    def constant(said: list[str]) -> bool:
-        rows = [[0.9, 0.1] if label == "bad" else [0.1, 0.9] for label in said]
+    def constant(message: list[str]) -> bool:
+        rows = [[0.9, 0.1] if label == "bad" else [0.1, 0.9] for label in message]
         return no_better_than_constant(score_labels(rows, ["bad", "good"], expected), expected)
 
     assert constant(["good"] * 10) and constant(["bad"] * 10)

@@ -62,8 +62,8 @@ def test_a_text_is_read_on_the_device_of_the_model(states: str) -> None:
     given = task(model__states=states)
     model = given.model.to(ELSEWHERE).eval()
     batch = DocumentBatch.of(given.documents[:3], given.reader.spelling).to(ELSEWHERE)
-    found = model(batch, weights=True)
-    assert found.logits.device == ELSEWHERE and found.weights is not None
+    result = model(batch, weights=True)
+    assert result.logits.device == ELSEWHERE and result.weights is not None
     seen = model.attentions(batch)
     assert (seen is not None) == (states == "attention")
 
@@ -83,8 +83,8 @@ def test_in_few_shapes_the_loss_is_the_same(states: str, balance: float) -> None
     results = []
     used = [each for each in given.model.parameters() if each.requires_grad]
     for batch in (plain, few):
-        loss, told = given.loss(batch, Progress())
-        results.append((told, *torch.autograd.grad(loss, used)))
+        loss, report = given.loss(batch, Progress())
+        results.append((report, *torch.autograd.grad(loss, used)))
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
 
 
@@ -111,18 +111,18 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_recording_is_given_all_that_differs() -> None:
     given = task(model__states=DEFAULT)
     one, other = (given._batch(rows, CPU) for rows in ([0, 17, 30, 41], [1, 18, 31, 42]))
-    kept = replace(one, **{name: part.clone() for name, part in tensors(one).items()})
-    assert set(tensors(kept)) == {
+    remaining = replace(one, **{name: part.clone() for name, part in tensors(one).items()})
+    assert set(tensors(remaining)) == {
         "source", "lengths", "ngrams", "word_indices", "sentences", "labels", "fold", "ratios",
     }  # fmt: skip
-    assert not torch.equal(kept.source, other.source) and one.source.shape == other.source.shape
-    kept, other = kept.in_few_shapes(), other.in_few_shapes()
-    kept, other = replace(kept, ratios=None), replace(other, ratios=None)
+    assert not torch.equal(remaining.source, other.source) and one.source.shape == other.source.shape
+    remaining, other = remaining.in_few_shapes(), other.in_few_shapes()
+    remaining, other = replace(remaining, ratios=None), replace(other, ratios=None)
     replayed = []
     graph = SimpleNamespace(replay=lambda: replayed.append(1))
-    _UpdateGraph(graph, kept, torch.zeros(())).replay(other)  # type: ignore[arg-type]
+    _UpdateGraph(graph, remaining, torch.zeros(())).replay(other)  # type: ignore[arg-type]
     assert replayed == [1]
-    for name, part in tensors(kept).items():
+    for name, part in tensors(remaining).items():
         assert torch.equal(part, tensors(other)[name])
 
 

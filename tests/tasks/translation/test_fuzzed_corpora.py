@@ -123,9 +123,9 @@ def one_update_and_a_translation(paths: list[Path], recipe: Recipe, seed: int) -
     setup.model.eval()
     limit = replace(setup.limit, longest=STEPS)
     sources, references = group(dev)
-    found = translate_all(setup.model, setup.vocabularies, limit, sources, torch.device("cpu"))
-    assert len(found) == len(sources) == len(references)
-    texts = [setup.vocabularies.target.decode(hypothesis.tokens) for hypothesis in found]
+    result = translate_all(setup.model, setup.vocabularies, limit, sources, torch.device("cpu"))
+    assert len(result) == len(sources) == len(references)
+    texts = [setup.vocabularies.target.decode(hypothesis.tokens) for hypothesis in result]
     scores = score(texts, references)
     assert all(0 <= value < float("inf") for value in (scores.bleu, scores.chrf, scores.ter, scores.exact))
 
@@ -143,9 +143,9 @@ def test_a_corpus_is_a_clear_error_or_a_right_result(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = write(Path(folder), kind, corpus)
-        said = what_is_wrong(paths, recipe, seed)
-    assert said is None or (said and "\n" not in said)
-    COUNTS["error" if said else "result"] += 1
+        message = what_is_wrong(paths, recipe, seed)
+    assert message is None or (message and "\n" not in message)
+    COUNTS["error" if message else "result"] += 1
 
 
 def what_is_wrong(paths: list[Path], recipe: Recipe, seed: int) -> str | None:

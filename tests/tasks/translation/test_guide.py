@@ -47,13 +47,13 @@ def batch() -> Batch:
 
 
 def test_pieces_are_linked_as_their_chunks_are() -> None:
-    found = guide().alignment([0], batch())[0]
+    result = guide().alignment([0], batch())[0]
     source, target = map(by_hand, TEXTS)
-    assert found.shape == (len(target) + 1, len(source) + 1)
-    for t in range(found.shape[0]):
-        for s in range(found.shape[1]):
+    assert result.shape == (len(target) + 1, len(source) + 1)
+    for t in range(result.shape[0]):
+        for s in range(result.shape[1]):
             inside = t < len(target) and s < len(source)
-            assert bool(found[t, s]) == (inside and (source[s], target[t]) in LINKS)
+            assert bool(result[t, s]) == (inside and (source[s], target[t]) in LINKS)
 
 
 def test_pairs_whose_chunks_are_not_known_are_not_guided() -> None:
@@ -76,15 +76,15 @@ def test_chunks_are_counted_as_the_vocabulary_parts_them(text: str) -> None:
     tokens = vocabulary.encode(text)
     if not tokens or any(vocabulary.name(token) in BYTES[128:] for token in tokens):
         return
-    found = _chunk_numbers(torch.tensor([tokens]), _token_kinds(vocabulary))
-    assert int(found.max()) + 1 == len(vocabulary.chunks(tidy(text)))
+    result = _chunk_numbers(torch.tensor([tokens]), _token_kinds(vocabulary))
+    assert int(result.max()) + 1 == len(vocabulary.chunks(tidy(text)))
 
 
 def test_the_loss_is_of_the_weight_on_links() -> None:
     weights = torch.tensor([[[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [1.0, 0, 0]]], requires_grad=True)
     linked = torch.tensor([[[True, True, False], [False, False, False], [False, True, False]]])
-    found = guided_loss(weights, linked)
-    assert found.item() == pytest.approx(-(np.log(0.75) + np.log(MIN_WEIGHT)) / 2, rel=1e-5)
+    result = guided_loss(weights, linked)
+    assert result.item() == pytest.approx(-(np.log(0.75) + np.log(MIN_WEIGHT)) / 2, rel=1e-5)
     assert guided_loss(weights, torch.zeros_like(linked)).item() == 0
 
 

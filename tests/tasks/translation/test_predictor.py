@@ -47,10 +47,10 @@ def test_a_text_in_a_text_out_a_list_in_a_list_out(translator: Translator) -> No
 def test_the_order_is_kept_and_neighbours_do_not_matter(translator: Translator) -> None:
     """More than one batch, of mixed lengths, with empty texts between."""
     mixed = [text for source in SOURCES for text in (source, "", source.split()[0])]
-    found = translator.translate(mixed, Search(beam=1))
-    assert len(found) == len(mixed) == 240
+    result = translator.translate(mixed, Search(beam=1))
+    assert len(result) == len(mixed) == 240
     alone = [translator.translate(text, Search(beam=1)) for text in mixed[:30]]
-    assert found[:30] == alone
+    assert result[:30] == alone
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n", "\u2028\u00a0"])
@@ -73,8 +73,8 @@ def test_white_space_and_composition_do_not_matter(translator: Translator) -> No
 def test_a_translation_is_one_line(translator: Translator) -> None:
     """Bytes that make a line end or a TAB are no text: one line in, one line out."""
     torch.manual_seed(3)
-    found = translator.answers(SOURCES[:40], Search(sample=True, temperature=50.0, n_best=3))
-    texts = [each.text for answer in found for each in answer.translations]
+    result = translator.answers(SOURCES[:40], Search(sample=True, temperature=50.0, n_best=3))
+    texts = [each.text for answer in result for each in answer.translations]
     assert not [text for text in texts if any(mark in text for mark in "\n\r\t\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029")]
 
 
@@ -187,8 +187,8 @@ def splitting(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 
 
 def test_n_best_are_different_texts(splitting: Translator) -> None:
-    plain, found = splitting.answers(SOURCES[:20]), splitting.answers(SOURCES[:20], Search(beam=5, n_best=5))
-    for one, answer in zip(plain, found, strict=True):
+    plain, result = splitting.answers(SOURCES[:20]), splitting.answers(SOURCES[:20], Search(beam=5, n_best=5))
+    for one, answer in zip(plain, result, strict=True):
         texts = [each.text for each in answer.translations]
         assert len(texts) == len(set(texts)) == 5 and answer.notices == []
         best = answer.translations[0]
@@ -227,8 +227,8 @@ def test_a_part_with_fewer_translations_repeats_its_last_one() -> None:
     def some(*texts: str) -> list[Translation]:
         return [Translation(text, -float(rank), -2.0 * rank, [None]) for rank, text in enumerate(texts)]  # type: ignore[list-item]
 
-    found = joined([some("a", "b", "c"), some("x")])
-    assert [(each.text, each.log_probability) for each in found] == [("a x", 0.0), ("b x", -2.0), ("c x", -4.0)]
+    result = joined([some("a", "b", "c"), some("x")])
+    assert [(each.text, each.log_probability) for each in result] == [("a x", 0.0), ("b x", -2.0), ("c x", -4.0)]
     assert [each.text for each in joined([some("a", "a b"), some("b c", "c")])] == ["a b c"]
 
 
@@ -298,11 +298,11 @@ def test_a_search_that_cannot_be_is_refused(given: dict[str, Any], named: str) -
 @pytest.mark.parametrize("beam", [50, 400])
 def test_a_beam_wider_than_the_vocabulary_is_answered(beam: int, tmp_path: Path) -> None:
     settings = {"model.embedding": 8, "model.encoder": 4, "model.decoder": 8, "model.attention": 8}
-    found = regard.train(
+    result = regard.train(
         toy.PAIRS, tmp_path / "m", recipe="article", settings=settings | {"training.epochs": 1}, device="cpu"
     )
-    assert len(found.vocabularies.target) < 50
-    assert len(found.translate(SOURCES[:2], Search(beam=beam))) == 2
+    assert len(result.vocabularies.target) < 50
+    assert len(result.translate(SOURCES[:2], Search(beam=beam))) == 2
 
 
 @pytest.mark.parametrize("wrong", [3, None, [3], [None]])
@@ -317,25 +317,25 @@ def test_what_is_no_text_is_refused_by_name(wrong: Any, translator: Translator) 
 def test_evaluate_groups_references_and_translates_a_source_once(translator: Translator) -> None:
     pairs = [Pair(source, target, line) for line, (source, target) in enumerate(toy.PAIRS[:12], 1)]
     pairs += [Pair(pairs[0].source, "something else", 13), Pair(pairs[3].source, "another", 14)]
-    found = translator.evaluate(pairs)
+    result = translator.evaluate(pairs)
     references = [[target] for _, target in toy.PAIRS[:12]]
     references[0].append("something else")
     references[3].append("another")
     right = score(translator.translate(SOURCES[:12]), references)
-    assert found == right and (found.sources, found.references) == (12, 14)
+    assert result == right and (result.sources, result.references) == (12, 14)
 
 
 def test_evaluate_takes_any_of_the_references(translator: Translator) -> None:
-    said = translator.translate(SOURCES[:3])
+    message = translator.translate(SOURCES[:3])
     pairs = [Pair(source, "no", 1) for source in SOURCES[:3]] + [
-        Pair(source, text, 2) for source, text in zip(SOURCES[:3], said, strict=True)
+        Pair(source, text, 2) for source, text in zip(SOURCES[:3], message, strict=True)
     ]
     assert translator.evaluate(pairs).exact == 100
 
 
 def test_evaluate_takes_empty_sides(translator: Translator) -> None:
-    found = translator.evaluate([Pair("", "x", 1), Pair(SOURCES[0], "", 2), Pair("", "", 3)])
-    assert (found.sources, found.references) == (2, 3) and found.exact >= 50
+    result = translator.evaluate([Pair("", "x", 1), Pair(SOURCES[0], "", 2), Pair("", "", 3)])
+    assert (result.sources, result.references) == (2, 3) and result.exact >= 50
 
 
 # Loading
@@ -351,10 +351,10 @@ def test_it_loads_read_only_from_anywhere(folder: Path, translator: Translator, 
         file.chmod(0o555 if file.is_dir() else 0o444)
     before = {str(file): os.stat(file).st_mtime_ns for file in files}
     try:
-        found = regard.load(copy, "cpu", "fp32").translate(SOURCES[:5])
+        result = regard.load(copy, "cpu", "fp32").translate(SOURCES[:5])
     finally:
         copy.chmod(0o755)
-    assert found == translator.translate(SOURCES[:5])
+    assert result == translator.translate(SOURCES[:5])
     assert before == {str(file): os.stat(file).st_mtime_ns for file in [copy, *copy.rglob("*")]}
 
 

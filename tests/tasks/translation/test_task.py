@@ -28,9 +28,9 @@ def test_in_few_shapes_the_loss_is_the_same(name: str) -> None:
     results = []
     for make in (Batch.of, Batch.in_few_shapes):
         batch = make(given.examples.plain)
-        loss, told = given.loss(batch, Progress())
+        loss, report = given.loss(batch, Progress())
         used = [each for each in given.model.parameters() if each.requires_grad]
-        results.append((told, *torch.autograd.grad(loss, used)))
+        results.append((report, *torch.autograd.grad(loss, used)))
     assert Batch.in_few_shapes(given.examples.plain).shape != Batch.of(given.examples.plain).shape
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
 

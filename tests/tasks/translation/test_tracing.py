@@ -40,9 +40,9 @@ def test_details_tell_of_every_step_and_of_the_beam(translator: regard.Translato
 def test_runners_up_are_the_likeliest_others(translator: regard.Translator) -> None:
     (trace,) = translator.answers(SOURCES[:1], details=True)[0].translations[0].traces
     for step in trace.steps:
-        chances = [chance for _, chance in step.others]
-        assert 4 <= len(chances) <= 5 and chances == sorted(chances, reverse=True)
-        assert step.probability + sum(chances) <= 1 + 1e-5
+        probabilities = [chance for _, chance in step.others]
+        assert 4 <= len(probabilities) <= 5 and probabilities == sorted(probabilities, reverse=True)
+        assert step.probability + sum(probabilities) <= 1 + 1e-5
 
 
 def test_a_trace_knows_its_model_and_languages(translator: regard.Translator) -> None:
@@ -66,9 +66,9 @@ def test_forcing_what_was_found_gives_the_same_weights(translator: regard.Transl
     answers = translator.answers(SOURCES)
     traces = translator.force_decode(SOURCES, [answer.text for answer in answers])
     for answer, trace in zip(answers, traces, strict=True):
-        (found,) = answer.translations[0].traces
-        if found.target.tokens == trace.target.tokens:
-            np.testing.assert_allclose(found.weights, trace.weights, atol=1e-5)
+        (result,) = answer.translations[0].traces
+        if result.target.tokens == trace.target.tokens:
+            np.testing.assert_allclose(result.weights, trace.weights, atol=1e-5)
 
 
 def test_one_target_for_each_source(translator: regard.Translator) -> None:

@@ -42,10 +42,10 @@ def check(settings: additive.AdditiveSettings, inputs: list[Tensor], mask: Tenso
     wanted, wanted_lse = expected(*exact, mask)
     finite = wanted_lse.isfinite()
     given, given_lse = torch.randn_like(context), torch.randn_like(lse)
-    found = torch.autograd.grad((context * given).sum() + (lse * given_lse)[finite].sum(), inputs)
+    result = torch.autograd.grad((context * given).sum() + (lse * given_lse)[finite].sum(), inputs)
     right = torch.autograd.grad((wanted * given).sum() + (wanted_lse * given_lse)[finite].sum(), exact)
     assert (lse.isfinite() == finite).all()
-    pairs = [(context, wanted), (lse[finite], wanted_lse[finite]), *zip(found, right, strict=True)]
+    pairs = [(context, wanted), (lse[finite], wanted_lse[finite]), *zip(result, right, strict=True)]
     for mine, theirs in pairs:
         assert mine.shape == theirs.shape
         assert (mine.double() - theirs).norm() <= tolerance * theirs.norm() + 1e-12

@@ -22,7 +22,7 @@ PATTERNS = [
 
 def drawn(blocks: BlockLists, lists: Lists, queries: int, keys: int, transposed: bool) -> np.ndarray:
     """What the lists keep, pair by pair."""
-    kept = np.zeros((queries + blocks.height, keys + blocks.width), bool)
+    remaining = np.zeros((queries + blocks.height, keys + blocks.width), bool)
     for tile in range(lists.tiles):
         for entry in range(int(lists.starts[tile]), int(lists.starts[tile + 1])):
             mask, other = int(lists.masks[entry]), int(lists.others[entry])
@@ -33,9 +33,9 @@ def drawn(blocks: BlockLists, lists: Lists, queries: int, keys: int, transposed:
             shape = np.ones((blocks.height, blocks.width), bool)
             if mask != ALL:
                 shape = (blocks.table[mask].numpy()[:, None] >> np.arange(blocks.width)) & 1 != 0
-            assert not kept[at][:, : blocks.width].any()
-            kept[at][:, : blocks.width] = shape
-    return kept[:queries, :keys]
+            assert not remaining[at][:, : blocks.width].any()
+            remaining[at][:, : blocks.width] = shape
+    return remaining[:queries, :keys]
 
 
 @pytest.mark.parametrize("text", PATTERNS)

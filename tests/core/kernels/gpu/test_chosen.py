@@ -21,13 +21,13 @@ def test_values_energies_and_gradients(monkeypatch: pytest.MonkeyPatch, of: str,
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
     inputs = [torch.randn(3, size, width, requires_grad=True) for size, width in ((37, 24), (9, 24), (9, 20))]
     chosen = torch.randint(-1, 9, (3, 37))
-    found, right = take(*inputs, chosen, 0.3), expected(*inputs, chosen, 0.3)
-    torch.testing.assert_close(found, right)
-    given = torch.randn_like(found[0]), torch.randn_like(found[1])
+    result, right = take(*inputs, chosen, 0.3), expected(*inputs, chosen, 0.3)
+    torch.testing.assert_close(result, right)
+    given = torch.randn_like(result[0]), torch.randn_like(result[1])
     some = {"both": (0, 1), "context": (0,), "energy": (1,)}[of]
     ours, theirs = (
         torch.autograd.grad([x[i] for i in some], inputs, [given[i] for i in some], allow_unused=True)
-        for x in (found, right)
+        for x in (result, right)
     )
     for mine, other in zip(ours, theirs, strict=True):
         assert (mine is None) == (other is None)

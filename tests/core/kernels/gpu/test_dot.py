@@ -67,9 +67,9 @@ def test_as_torchs_own(text: str, padded: bool, queries: int, keys: int, positio
     torch.testing.assert_close(lse, wanted_lse.float(), atol=1e-5, rtol=1e-5)
     given, given_lse = torch.randn_like(context), torch.randn_like(lse)
     finite = wanted_lse.isfinite()
-    found = torch.autograd.grad((context * given).sum() + (lse * given_lse)[finite].sum(), inputs)
+    result = torch.autograd.grad((context * given).sum() + (lse * given_lse)[finite].sum(), inputs)
     right = torch.autograd.grad((wanted * given).sum() + (wanted_lse * given_lse)[finite].sum(), exact)
-    for mine, theirs in zip(found, right, strict=True):
+    for mine, theirs in zip(result, right, strict=True):
         torch.testing.assert_close(mine, theirs.float(), atol=3e-5, rtol=1e-4)
 
 

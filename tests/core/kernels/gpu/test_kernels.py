@@ -34,14 +34,14 @@ def request(pattern: str, keys: int = 24, additive: bool = False, padded: bool =
     ids=["fused", "fused union", "fused additive", "fused additive dilated", "fused additive union", "classes"],
 )
 def test_as_the_reference(kernel: FusedDot | FusedAdditive | Classes, asked: Request) -> None:
-    found, expected = kernel.run(asked), reference(asked)
-    torch.testing.assert_close(found.context, expected.context, atol=1e-5, rtol=1e-4)
-    if found.lse is not None and expected.lse is not None:
-        torch.testing.assert_close(found.lse, expected.lse, atol=1e-5, rtol=1e-4)
+    result, expected = kernel.run(asked), reference(asked)
+    torch.testing.assert_close(result.context, expected.context, atol=1e-5, rtol=1e-4)
+    if result.lse is not None and expected.lse is not None:
+        torch.testing.assert_close(result.lse, expected.lse, atol=1e-5, rtol=1e-4)
     given = torch.randn_like(expected.context)
     states = asked.query, asked.key, asked.value
     ours, theirs = (
-        torch.autograd.grad((each.context * given).sum(), states, retain_graph=True) for each in (found, expected)
+        torch.autograd.grad((each.context * given).sum(), states, retain_graph=True) for each in (result, expected)
     )
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
 
@@ -58,12 +58,12 @@ def test_they_are_for_a_gpu() -> None:
 def test_hard_attention_as_the_reference(normalizer: Hard, pattern: str) -> None:
     states = [torch.randn(2, 2, 24, 16, requires_grad=True) for _ in range(3)]
     asked = plan(*states, pattern=parse(pattern), lengths=[24, 9], normalizer=normalizer).request
-    found, expected = FusedHard().run(asked), reference(asked)
-    torch.testing.assert_close(found.chosen, expected.chosen)
-    torch.testing.assert_close(found.log_probability, expected.log_probability, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(found.context, expected.context, atol=1e-5, rtol=1e-4)
+    result, expected = FusedHard().run(asked), reference(asked)
+    torch.testing.assert_close(result.chosen, expected.chosen)
+    torch.testing.assert_close(result.log_probability, expected.log_probability, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(result.context, expected.context, atol=1e-5, rtol=1e-4)
     given = torch.randn_like(expected.context), torch.randn_like(expected.log_probability)
-    losses = [(each.context * given[0]).sum() + (each.log_probability * given[1]).sum() for each in (found, expected)]
+    losses = [(each.context * given[0]).sum() + (each.log_probability * given[1]).sum() for each in (result, expected)]
     ours, theirs = (torch.autograd.grad(loss, states, retain_graph=True) for loss in losses)
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
 
@@ -86,8 +86,8 @@ def test_places_without_a_query_are_seen_by_nobody() -> None:
     """However cold: there noise alone would decide, and overflow."""
     states = [torch.randn(4, 100, 16, requires_grad=True) for _ in range(3)]
     asked = plan(*states, pattern=parse("strided(33)"), normalizer=Hard("gumbel", 0.05, sample=True)).request
-    found, expected = FusedHard().run(asked), reference(asked)
-    ours, theirs = (torch.autograd.grad(each.context.sum(), states, retain_graph=True) for each in (found, expected))
+    result, expected = FusedHard().run(asked), reference(asked)
+    ours, theirs = (torch.autograd.grad(each.context.sum(), states, retain_graph=True) for each in (result, expected))
     torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=1e-2)
 
 
@@ -101,6 +101,6 @@ def test_no_number_is_not_hidden() -> None:
     query, key = torch.randn(1, 20, 16), torch.randn(1, 20, 16)
     key[0, 5] = torch.nan
     asked = plan(query, key, torch.randn(1, 20, 16), pattern=parse("window(3)"), normalizer=Hard("reinforce")).request
-    found, expected = FusedHard().run(asked), reference(asked)
-    torch.testing.assert_close(found.chosen, expected.chosen)
-    assert found.log_probability is not None and found.log_probability[0, 5].isnan()
+    result, expected = FusedHard().run(asked), reference(asked)
+    torch.testing.assert_close(result.chosen, expected.chosen)
+    assert result.log_probability is not None and result.log_probability[0, 5].isnan()

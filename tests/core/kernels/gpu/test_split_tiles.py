@@ -61,10 +61,10 @@ def test_choices(cut: tuple[SplitTiles, int]) -> None:
     for states, some in each(cut[0]):
         for row in range(2):
             for place in range(states.start, states.stop):
-                found = zip(
+                output = zip(
                     energies[row, some, place - states.start].tolist(),
                     keys[row, some, place - states.start].tolist(),
                     strict=True,
                 )
-                energy, key = max(((e, -k) for e, k in found if k >= 0), default=(-torch.inf, 1))
+                energy, key = max(((e, -k) for e, k in output if k >= 0), default=(-torch.inf, 1))
                 assert (best[row, place], chosen[row, place]) == (energy, -key)
