@@ -45,7 +45,7 @@ from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.training.checkpoint import Progress
 from regard.training.plan import Schedule
-from regard.training.updating import CapturedUpdate, Update
+from regard.training.updating import CapturedUpdater, Updater
 
 BATCH, LENGTH, VOCABULARY = 64, 24, 8000
 JOEY = 11_000
@@ -156,14 +156,14 @@ def losses(recorded: bool, updates: int, off: float = 0.0) -> list[float]:
     with torch.no_grad():
         for weight in work.model.parameters():
             weight.mul_(1 + off * torch.randn_like(weight))
-    plain, recipe = Update(work, CUDA, "fp32"), work.recipe.training
-    update = CapturedUpdate(plain) if recorded else plain
+    plain, recipe = Updater(work, CUDA, "fp32"), work.recipe.training
+    update = CapturedUpdater(plain) if recorded else plain
     make, plan = Batch.in_few_shapes if recorded else Batch.of, Schedule(10**9, (), recipe.warmup)
     result = []
     path = decoder_path if recorded else lambda *_: DecoderPath.STEP_BY_STEP
     with patch.object(recurrent_model, "decoder_path", path):
         for number in range(updates):
-            update.rate(plan.learning_rate(number, recipe))
+            update.set_learning_rate(plan.learning_rate(number, recipe))
             result.append(float(update(make(drawn(number % 10), CUDA), Progress())))
     torch.backends.cudnn.allow_tf32 = True
     return result
@@ -178,7 +178,7 @@ def step(rounds: int) -> dict[str, Any]:
     apart, of_itself = furthest(by_loop, losses(True, 50)), furthest(by_loop, losses(False, 50, off=1e-7))
     torch.set_float32_matmul_precision("high")
     batch = Batch.in_few_shapes(drawn(0), CUDA)
-    update = CapturedUpdate(Update(task(OPTIONS), CUDA, "auto"))
+    update = CapturedUpdater(Updater(task(OPTIONS), CUDA, "auto"))
     eager = PlainUpdate(batch)
     sides: dict[str, Callable[[], object]] = {
         "loop": eager,

@@ -130,7 +130,7 @@ def best_selection(
     silver = statistical_links([(_words(source), _words(target)) for source, target in counted_pairs])[: len(decoded)]
 
     def agreement(selection: HeadSelection) -> float:
-        """Return the F1 of the links of a reading against the statistical ones."""
+        """Return the F1 of the links of a head selection against the statistical ones."""
         links = [
             links_of(token_weights(trace, *sides, selection)) for trace, sides in zip(traces, decoded, strict=True)
         ]

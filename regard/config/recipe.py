@@ -34,7 +34,7 @@ KINDS: Mapping[str, type[ModelOptions]] = {
 class VocabularyRecipe:
     kind: Literal["subwords", "words"] = "subwords"
     size: int | None = None
-    """the number of tokens of each vocabulary; for words, None keeps all of them"""
+    """subwords to learn, besides 256 bytes and 3 special tokens; or the most frequent words to keep, None: all"""
     joint: bool | None = None
     """whether both sides share one vocabulary; None: if they share most of their letters"""
 
@@ -60,7 +60,7 @@ class TrainingRecipe:
     decay: Literal["cosine", "none"] = "cosine"
     label_smoothing: float = 0.1
     weight_decay: float = 0.0
-    """the fraction of the learning rate by which weight matrices shrink at every update"""
+    """AdamW: at every update weight matrices are multiplied by 1 − learning rate · weight_decay"""
     clip: float = 1.0
     """the maximum norm of the gradient; 0: no clipping"""
     average: float = 0.999
@@ -106,7 +106,7 @@ class TrainingRecipe:
         return self.batch_tokens is not None or self.batch_sentences is not None
 
     @property
-    def peak(self) -> float:
+    def peak_learning_rate(self) -> float:
         """the highest learning rate"""
         return sizes.LEARNING_RATE if self.learning_rate is None else self.learning_rate
 

@@ -16,7 +16,7 @@ def best_model_kind(pairs: int, on_gpu: bool) -> str:
 
 
 def vocabulary_size(pairs: int, joint: bool) -> int:
-    """Return the number of tokens of a vocabulary. Little data gets short subwords, so that each occurs often enough to
+    """Return the number of subwords to learn. Little data gets short subwords, so that each occurs often enough to
     be learned; a joint vocabulary is twice as large."""
     size = 1000 << bisect_right((4_000, 15_000, 60_000, 500_000), pairs)
     return 2 * size if joint else size

@@ -12,10 +12,10 @@ from torch import Tensor
 class SearchModel(Protocol):
     """The methods of a translation model that search needs."""
 
-    def steps(self) -> Any:
+    def packed_decoder(self) -> Any:
         """Return the packed weights of a decoding step, in the dtype of the current autocast."""
 
-    def start(self, source: Tensor, lengths: Tensor, steps: Any = None) -> Any: ...
+    def start(self, source: Tensor, lengths: Tensor, packed: Any = None) -> Any: ...
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]: ...
 
@@ -25,19 +25,19 @@ class SearchModel(Protocol):
 @dataclass(frozen=True)
 class PackedModel:
     """A model and its packed weights, with the methods that search needs. The weights are copies, which do not follow
-    later updates of the model: build a new one for each task."""
+    later updates of the model: build a new one after the model has changed."""
 
     model: SearchModel
-    steps: Any
+    packed: Any
 
     @classmethod
     def of(cls, model: SearchModel) -> PackedModel:
         """Pack the weights of a model as they are now."""
         with torch.no_grad():
-            return cls(model, model.steps())
+            return cls(model, model.packed_decoder())
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        return self.model.start(source, lengths, self.steps)
+        return self.model.start(source, lengths, self.packed)
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
         return self.model.step(state, tokens)

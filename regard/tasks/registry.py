@@ -54,5 +54,6 @@ def load_for(spec: TaskSpec[P, Any], folder: str | Path, device: str | None = No
     path = Path(folder)
     other = task_of(path)
     if other.name != spec.name:
-        raise ValueError(f"{path}: expected a {spec.noun}, got a {other.noun}; `regard {other.name}` uses it")
+        hint = f"`regard {other.command}` uses it" if other.command else "use it from Python: regard.load"
+        raise ValueError(f"{path}: expected a {spec.noun}, got a {other.noun}; {hint}")
     return spec.load(path, device, precision)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 
@@ -24,8 +24,15 @@ P = TypeVar("P", bound=Predictor[Any])
 D = TypeVar("D")  # the examples of a task: pairs of texts, or images
 Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
 """a file, two parallel files, or (source, target) texts"""
-Loaded = tuple[Recipe, dict[str, Any], torch.device, Precision]
-"""what every predictor has besides its model: recipe, card, device, precision"""
+
+
+class Loaded(NamedTuple):
+    """What every predictor has besides its model."""
+
+    recipe: Recipe
+    card: dict[str, Any]
+    device: torch.device
+    precision: Precision
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,8 @@ class EvaluationOptions:
 class TaskSpec(ABC, Generic[P, D]):
     """One task: how its data are read, how it is trained, loaded, scored and examined."""
 
-    name: str  # of `--task`, of the card, and of the command that uses a model
+    name: str  # of `--task` and of the card
+    command: str | None = None  # that uses a model; None: it is used from Python
     noun: str  # what a model of it is called in messages
 
     default_recipe: str  # the name of the recipe that it is trained by, if none is given
@@ -100,7 +108,7 @@ class TaskSpec(ABC, Generic[P, D]):
 
     @abstractmethod
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[D]:
-        """Read the examples to train on and those to choose by; say how many there are, and what is left out."""
+        """Read the training and validation examples; say how many there are, and what is left out."""
 
     def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> Task:
         """Return what the training loop trains: a pure function of its arguments."""
@@ -112,7 +120,7 @@ class TaskSpec(ABC, Generic[P, D]):
         where, card, recipe = read_device(device), folders.read_card(folder), folders.read_recipe(folder)
         if not isinstance(recipe.model, self.options):
             raise ValueError(f"{folder}: damaged: expected a recipe with the model of a {self.noun}")
-        predictor = self.predictor(folder, recipe.model, (recipe, card, where, precision))
+        predictor = self.predictor(folder, recipe.model, Loaded(recipe, card, where, precision))
         load_weights(predictor.model, folders.trained_weights(folder, card))
         return predictor
 

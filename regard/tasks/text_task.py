@@ -17,8 +17,8 @@ class TextTask(Task):
     batch_given: bool = True  # whether the batch size must not change, as when the user set it
 
     @property
-    def smallest(self) -> float:
-        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.updates() / self.size)
+    def smallest_batch_fraction(self) -> float:
+        return 1.0 if self.batch_given else min(1.0, SMALLEST_BATCH * self.batches_per_epoch() / self.size)
 
     def arranged(self, examples: Sequence[Example], epoch: int, fraction: float = 1.0) -> list[list[int]]:
         """Return the rows of each batch of an epoch; `fraction`: the batch size, as a fraction of the recipe's."""

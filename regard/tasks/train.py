@@ -65,9 +65,9 @@ def train(
     data       a .tsv or .jsonl file, two parallel text files, or (source, target) texts; for "classify" texts and
                labels; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
     task       "translate", "classify", "images" or "captions"
-    dev        the same, to choose by; if not given, a part of `data` is set aside
-    recipe     "rnn", "transformer", "article", "classify", a .toml file or a Recipe; None: what measured better for
-               so many pairs here (transformer on a GPU from 20,000 on, otherwise rnn), for labels classify
+    dev        validation data of the same form; if not given, a part of `data` is set aside
+    recipe     "rnn", "transformer", "article", "classify", "images", "captions", a .toml file or a Recipe; None: the
+               task's own, of "translate" the better one (transformer on a GPU from 20,000 pairs on, otherwise rnn)
     settings   changes single values: {"training.epochs": 5}
     minutes    plan the run by the clock, set-up and scoring included; they count from the call, or from when it
                `began` by `time.monotonic`

@@ -25,7 +25,7 @@ class Batch:
     token_indices: Tensor | None  # of real tokens in [B · T]; None: padding stays, the loss must ignore it
     alignment: Tensor | None = None  # bool [B, T, S]: the source positions to attend to, if attention is supervised
 
-    def without_padding(self, values: Tensor) -> Tensor:
+    def real_tokens(self, values: Tensor) -> Tensor:
         """Return the values [B, T, ...] of the real target tokens only, [N, ...]."""
         flattened, indices = values.flatten(0, 1), self.token_indices
         return flattened if indices is None or len(indices) == len(flattened) else flattened[indices]

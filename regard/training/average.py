@@ -1,4 +1,4 @@
-"""The moving average of the weights, which is validated and saved as the model (Polyak and Juditsky 1992)."""
+"""The exponential moving average (EMA) of the weights, which is validated and saved as the model."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Progress:
     constant: str = ""  # why the best model is no better than a constant answer; empty if it is better
     warned: bool = False  # whether the user was warned that nothing is learned yet
     waited: int = 0  # validations of the second half, since the best one, at which the loss on dev did not fall either
-    validated: int = 0  # the update of the last validation
+    last_validation: int = 0  # the update of the last validation
     validations: int = 0  # the number of validations so far
     seconds: float = 0.0  # time spent, resumed runs included
     plan: Schedule | None = None

@@ -25,7 +25,7 @@ from regard.training.plan import Schedule, by_epochs
 from regard.training.prefetch import Epochs, prefetching
 from regard.training.progress import ADVICE, LOG_INTERVAL, Reporter
 from regard.training.task import Task, Validation
-from regard.training.updating import CapturedUpdate, DivergedError, Update
+from regard.training.updating import CapturedUpdater, DivergedError, Updater
 
 CHECK_INTERVAL = 10  # updates on a GPU between two checks for a NaN loss, each of which synchronizes with the GPU
 CHECKPOINT_SECONDS = 110.0  # seconds between two checkpoints, besides those of validations
@@ -53,8 +53,8 @@ class Loop:
         self.task, self.folder, self.machine, self.reporter = task, folder, machine, reporter
         self.recipe, self.model = task.recipe.training, task.model.to(machine.device).train()
         self.average, self.progress = initial_average(self.model), Progress()
-        update = Update(task, machine.device, machine.precision)
-        self._update = CapturedUpdate(update) if task.can_capture(machine.device) else update
+        update = Updater(task, machine.device, machine.precision)
+        self._updater = CapturedUpdater(update) if task.can_capture(machine.device) else update
         self._clock = Clock(seconds, began)
         self._pacing = Pacing(task, self.average, self._clock, machine.device, machine.precision)
         self._epochs = Epochs(task, machine.device)
@@ -67,7 +67,7 @@ class Loop:
     def resume(self) -> None:
         """Go on from the checkpoint in the folder."""
         path = self.folder / folders.TRAINING
-        self.progress = checkpoint.read(path, self.model, self.average, self._update.optimizer)
+        self.progress = checkpoint.read(path, self.model, self.average, self._updater.optimizer)
         self.reporter.rewind(self.progress.log_bytes)
         self._clock.began = time.monotonic() - self.progress.seconds
 
@@ -75,7 +75,7 @@ class Loop:
         """Write a checkpoint."""
         self.progress.seconds, self.progress.log_bytes = self._clock.seconds, self.reporter.position
         path = self.folder / folders.TRAINING
-        checkpoint.write(path, self.model, self.average, self._update.optimizer, self.progress)
+        checkpoint.write(path, self.model, self.average, self._updater.optimizer, self.progress)
         self._written = time.monotonic()
 
     # The run
@@ -84,7 +84,7 @@ class Loop:
         """Train to the end of the plan, of the time or of patience; save a checkpoint if interrupted."""
         progress, device = self.progress, self.machine.device
         if progress.plan is None and self._clock.limit is None:
-            self._set_plan(by_epochs(self.recipe, self.task.updates()))
+            self._set_plan(by_epochs(self.recipe, self.task.batches_per_epoch()))
         try:
             products = tf32_products(self.machine.precision, device)
             with deferred_interrupt() as interrupted, products, prefetching(device):
@@ -106,7 +106,7 @@ class Loop:
 
     def _epoch(self, interrupted: threading.Event) -> None:
         """Run the rest of an epoch, up to an interrupt or a change of the batch size."""
-        progress, size = self.progress, self._pacing.batch(self.progress)
+        progress, size = self.progress, self._pacing.batch_fraction(self.progress)
         began = time.monotonic()
         with self._clock.paused():
             batches = self._epochs.batches(progress.epoch, size)
@@ -118,7 +118,7 @@ class Loop:
             began = time.monotonic()
             self.update(make(self.machine.device), began, last=progress.place + 1 == len(batches))
             self._between_updates()
-            if progress.ended or interrupted.is_set() or self._pacing.batch(progress) != size:
+            if progress.ended or interrupted.is_set() or self._pacing.batch_fraction(progress) != size:
                 return
 
     def update(self, batch: Any, began: float, last: bool = False) -> None:
@@ -126,8 +126,8 @@ class Loop:
         progress, recipe = self.progress, self.recipe
         plan = progress.plan or Schedule(10**9, (), recipe.warmup)
         self._consistent = False
-        self._update.rate(plan.learning_rate(progress.update, recipe))
-        loss = self._update(batch, progress)
+        self._updater.set_learning_rate(plan.learning_rate(progress.update, recipe))
+        loss = self._updater(batch, progress)
         if loss.is_cuda and progress.update % CHECK_INTERVAL == 0 and not bool(loss.isfinite()):
             raise DivergedError
         progress.update += 1
@@ -147,7 +147,8 @@ class Loop:
             self._set_plan(self._pacing.plan(progress, self._preparation))
         plan = progress.plan
         time_is_up = self._pacing.time_is_up(progress)
-        if progress.validated < progress.update and ((plan and progress.update in plan.validations) or time_is_up):
+        due = time_is_up or (plan is not None and progress.update in plan.validations)
+        if due and progress.last_validation < progress.update:
             self._validate()
             plan = progress.plan
         if self.recipe.patience and progress.waited >= self.recipe.patience:
@@ -175,7 +176,7 @@ class Loop:
             began = time.monotonic()
             self.reporter.status("validating")
             with averaged(self.model, self.average), autocast(machine.precision, machine.device):
-                max_sources = self._pacing.validated(plan)
+                max_sources = self._pacing.validation_sources(plan)
                 validation = self.task.validate(progress.validations, machine.device, max_sources)
             final = self._pacing.rehearse(progress) if follows_clock else None
             best = is_best(progress, validation)
@@ -219,7 +220,7 @@ def record_validation(progress: Progress, validation: Validation, best: bool) ->
         progress.waited += 1
     if lower:
         progress.lowest_loss = validation.loss
-    progress.validated = progress.update
+    progress.last_validation = progress.update
     progress.validations += 1
 
 

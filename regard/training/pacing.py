@@ -12,14 +12,14 @@ from regard.runtime.precision import Precision
 from regard.training.average import averaged
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock, fitted_batch
-from regard.training.plan import RESERVE, VALIDATED, VALIDATING, Schedule, by_clock
+from regard.training.plan import MAX_VALIDATION_SOURCES, RESERVE, VALIDATING, Schedule, by_clock
 from regard.training.task import Task
 
 FINAL_COST = 5  # where it is not measured, the final scoring of a source takes as long as so many validations of it
 UNKNOWN_FINAL = 0.15  # the fraction of the time limit assumed for the final scoring before it is measured
 RESIZING_PERIOD = 0.25  # the fraction of a run in which the batch size may still change
 MIN_VALIDATIONS = 6  # in a short run, a validation uses so few sources that this many validations fit
-MIN_VALIDATED = 100  # sources of dev that a validation uses at least
+MIN_VALIDATION_SOURCES = 100  # sources of dev that a validation uses at least
 REMEASURE_INTERVAL = 0.15  # the fraction of the time limit after which the final scoring is measured again
 HIGH_FINAL, OUTLIER = 0.1, 1.4
 """a final scoring is measured again if it takes `OUTLIER` times as long as expected: as measured before, or at first
@@ -39,14 +39,14 @@ class Pacing:
         self._on_cpu = device.type == "cpu"
         self._measured = 0.0  # when the final scoring was measured
 
-    def batch(self, progress: Progress) -> float:
+    def batch_fraction(self, progress: Progress) -> float:
         """Return the present batch size as a fraction of the recipe's; a run by the clock begins with the smallest."""
-        return self.smallest if progress.plan is None else progress.plan.batch
+        return self.smallest if progress.plan is None else progress.plan.batch_fraction
 
     @cached_property
     def smallest(self) -> float:
         """the smallest batch size, as a fraction of the recipe's; 1 on a GPU, which is hardly faster with small ones"""
-        return self._task.smallest if self._clock.limit is not None and self._on_cpu else 1.0
+        return self._task.smallest_batch_fraction if self._clock.limit is not None and self._on_cpu else 1.0
 
     def due(self, progress: Progress) -> bool:
         """Return whether it is time to plan."""
@@ -59,7 +59,7 @@ class Pacing:
         """Return whether there is only time left for the final scoring, and for a validation if one is due."""
         if self._clock.limit is None:
             return False
-        plan, unvalidated = progress.plan, progress.validated < progress.update
+        plan, unvalidated = progress.plan, progress.last_validation < progress.update
         if plan is None:
             return self._clock.left < 0
         needed = plan.final_seconds + (plan.validation_seconds if unvalidated else 0.0)
@@ -93,23 +93,23 @@ class Pacing:
         ratio = self._clock.pace / (plan.update_seconds or self._clock.pace)
         return not 1 / PACE_CHANGE < ratio < PACE_CHANGE
 
-    def validated(self, plan: Schedule | None) -> int:
+    def validation_sources(self, plan: Schedule | None) -> int:
         """Return how many sources of dev a validation uses. Without a plan the time was up before one could be made."""
         if plan is not None:
-            return plan.validated
-        return VALIDATED if self._clock.limit is None else MIN_VALIDATED
+            return plan.validation_sources
+        return MAX_VALIDATION_SOURCES if self._clock.limit is None else MIN_VALIDATION_SOURCES
 
     def plan(self, progress: Progress, preparing: float) -> Schedule:
         """Return the plan of the rest of the run. If batches get another size, a new epoch begins.
 
         `preparing` are the seconds per update that the preparation of the epoch takes.
         """
-        before, final = self.batch(progress), None
+        before, final = self.batch_fraction(progress), None
         if self._outdated(progress.plan):
             with self._clock.paused_after(progress.update, self._device):
                 final = self.rehearse(progress)
         plan = self._by_pace(progress, preparing, final)
-        if plan.batch != before:
+        if plan.batch_fraction != before:
             progress.epoch, progress.place = progress.epoch + 1, 0
             self._clock.clear()
         self._clock.planned_at = self._clock.seconds
@@ -121,15 +121,15 @@ class Pacing:
         before = self._known(progress.plan, final)
         update_seconds = self._clock.pace + preparing
         left = self._clock.left - RESERVE * self._clock.limit - before.final_seconds
-        batch = self._batch(progress, before.batch, max(0.0, left) / update_seconds)
-        an_update = update_seconds * batch / before.batch  # until the new size is measured
+        batch = self._batch(progress, before.batch_fraction, max(0.0, left) / update_seconds)
+        an_update = update_seconds * batch / before.batch_fraction  # until the new size is measured
         a_validation = before.validation_seconds
-        recipe, done, tried = self._task.recipe, progress.update, progress.validated
+        recipe, done, tried = self._task.recipe, progress.update, progress.last_validation
         plan = by_clock(recipe.training, self._clock.limit, left, an_update, a_validation, done, tried)
-        if batch != before.batch:
-            before = replace(before, batch=batch, update_seconds=0.0)
+        if batch != before.batch_fraction:
+            before = replace(before, batch_fraction=batch, update_seconds=0.0)
         before = replace(before, updates=plan.updates, validations=plan.validations, warmup=plan.warmup)
-        return replace(before, settled=plan.settled, rate=recipe.model.rate_factor(batch))
+        return replace(before, settled=plan.settled, peak_factor=recipe.model.rate_factor(batch))
 
     def _known(self, plan: Schedule | None, final: float | None) -> Schedule:
         """Return the plan so far, with the new seconds of the final scoring and, in proportion, of validations."""
@@ -147,8 +147,9 @@ class Pacing:
         final = UNKNOWN_FINAL * self._clock.limit if final is None else final
         source_seconds = 0.5 * final / len(self._task.dev)
         fit = int(VALIDATING * max(0.0, self._clock.left) / MIN_VALIDATIONS / source_seconds)
-        sources = min(VALIDATED, max(MIN_VALIDATED, fit), len(self._task.dev)) if self._on_cpu else VALIDATED
-        known = Schedule(0, (), 0, batch=self.smallest, validated=sources)
+        most, dev = MAX_VALIDATION_SOURCES, len(self._task.dev)
+        sources = min(most, max(MIN_VALIDATION_SOURCES, fit), dev) if self._on_cpu else most
+        known = Schedule(0, (), 0, batch_fraction=self.smallest, validation_sources=sources)
         return replace(known, validation_seconds=sources * source_seconds, final_seconds=final)
 
     def _batch(self, progress: Progress, now: float, updates: float) -> float:
@@ -162,7 +163,7 @@ class Pacing:
         """Return the plan with the seconds that a validation just took, and those of the final scoring, if measured."""
         if final is None:
             dev = len(self._task.dev)
-            final = FINAL_COST * validation * dev / max(1, min(plan.validated, dev))
+            final = FINAL_COST * validation * dev / max(1, min(plan.validation_sources, dev))
         pace = self._clock.pace if self._clock.measured else 0.0
         self._measured = self._clock.seconds
         return replace(plan, validation_seconds=validation, final_seconds=final, update_seconds=pace)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from regard.config.recipe import TrainingRecipe
 
-VALIDATED = 1000  # sources of dev that a validation uses at most
+MAX_VALIDATION_SOURCES = 1000  # sources of dev that a validation uses at most
 RESERVE = 0.03  # the fraction of the time limit reserved for what cannot be foreseen
 VALIDATING = 0.15  # the fraction of the time that validations may take
 SETTLED = 0.1  # a plan by the clock is settled when only this fraction of the time limit is left for updates
@@ -26,11 +26,11 @@ class Schedule:
     warmup: int
     settled: bool = True
     """False: the plan still follows the clock"""
-    batch: float = 1.0
+    batch_fraction: float = 1.0
     """the size of a batch as a fraction of the recipe's"""
-    rate: float = 1.0
+    peak_factor: float = 1.0
     """the peak learning rate as a fraction of the recipe's"""
-    validated: int = VALIDATED
+    validation_sources: int = MAX_VALIDATION_SOURCES
     """sources of dev that a validation uses at most"""
     validation_seconds: float = 0.0
     """by the clock: the seconds of a validation"""
@@ -48,7 +48,7 @@ class Schedule:
 
     def learning_rate(self, update: int, recipe: TrainingRecipe) -> float:
         """Return the learning rate of an update, counted from 0: linear warm-up, then cosine decay to nearly 0."""
-        peak = recipe.peak * self.rate
+        peak = recipe.peak_learning_rate * self.peak_factor
         rising = min(1.0, (update + 1) / self.warmup) if self.warmup else 1.0
         if recipe.decay == "none":
             return peak * rising

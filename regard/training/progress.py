@@ -99,13 +99,13 @@ class Reporter:
     def planned(self, plan: Schedule) -> None:
         """Log a plan, and show it if it is the first or differs much from the one that was shown last."""
         self.note("plan", **asdict(plan))
-        shown = self._planned
-        if shown and shown.batch == plan.batch and abs(plan.updates / shown.updates - 1) < SHOWN_CHANGE:
+        shown, size = self._planned, plan.batch_fraction
+        if shown and shown.batch_fraction == size and abs(plan.updates / shown.updates - 1) < SHOWN_CHANGE:
             return
         self._planned = plan
-        size = "" if plan.batch == 1 else f", batches of {plan.batch:.0%} of the recipe's size to fit the clock"
+        smaller = "" if size == 1 else f", batches of {size:.0%} of the recipe's size to fit the clock"
         about = "" if plan.settled else "about "
-        self._screen.say(f"plan: {about}{plan.updates:,} updates, {len(plan.validations)} validations{size}")
+        self._screen.say(f"plan: {about}{plan.updates:,} updates, {len(plan.validations)} validations{smaller}")
 
     @property
     def seconds_per_update(self) -> float:

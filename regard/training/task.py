@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.config.recipe import Recipe
 from regard.runtime.precision import Precision
 from regard.training.checkpoint import Progress
-from regard.training.plan import VALIDATED
+from regard.training.plan import MAX_VALIDATION_SOURCES
 
 MakeBatch = Callable[[torch.device], Any]  # returns the batch on that device; `batch.tokens` is its size in the log
 
@@ -64,16 +64,16 @@ class Task(ABC):
         """the number of training examples"""
 
     @property
-    def smallest(self) -> float:
+    def smallest_batch_fraction(self) -> float:
         """the smallest batch size, as a fraction of the recipe's; 1 if it must not change"""
         return 1.0
 
     @abstractmethod
-    def updates(self) -> int:
+    def batches_per_epoch(self) -> int:
         """Return the number of batches of an epoch, as far as it is known in advance."""
 
     @abstractmethod
-    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
         """Return the batches of an epoch in order: a pure function of its number and of the batch size, a fraction of
         the recipe's."""
 
@@ -87,7 +87,7 @@ class Task(ABC):
         """Return (the loss to minimize; the mean loss to report, without gradient); may update `progress.baseline`."""
 
     @abstractmethod
-    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
         """Score the model on the first `max_sources` of dev; the `number`-th source is shown as the example."""
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:

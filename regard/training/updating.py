@@ -21,16 +21,15 @@ class DivergedError(Exception):
     """The loss became NaN or infinite."""
 
 
-class Update:
-    """Updates of a model by AdamW (Loshchilov and Hutter 2019)."""
+class Updater:
+    """Updates a model by AdamW (Loshchilov and Hutter 2019)."""
 
     def __init__(self, task: Task, device: torch.device, precision: Precision) -> None:
         self._task, self.device, self._precision = task, device, precision
         self._clip = task.recipe.training.clip
         self.optimizer = optimizer(task.model, task.recipe.training, device)
 
-    def rate(self, rate: float) -> None:
-        """Set the learning rate."""
+    def set_learning_rate(self, rate: float) -> None:
         for group in self.optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -61,7 +60,7 @@ class Update:
 def optimizer(model: nn.Module, recipe: TrainingRecipe, device: torch.device) -> torch.optim.AdamW:
     """Return AdamW. On a GPU its learning rate and step count are device tensors, so that a step can be captured."""
     on_device = device.type == "cuda"
-    rate = torch.tensor(recipe.peak, device=device) if on_device else recipe.peak
+    rate = torch.tensor(recipe.peak_learning_rate, device=device) if on_device else recipe.peak_learning_rate
     groups = _groups(model, recipe.weight_decay)
     return torch.optim.AdamW(groups, rate, betas=(0.9, 0.98), fused=True, capturable=on_device)
 
@@ -83,15 +82,15 @@ class StaticBatch(Protocol):
         """the key of its graph: batches of one shape have tensors of the same sizes"""
 
 
-class CapturedUpdate:
-    """An `Update` that computes the first batch of a shape, captures the second, and replays for the others.
+class CapturedUpdater:
+    """An `Updater` that computes the first batch of a shape, captures the second, and replays for the others.
 
     To replay, Python copies a batch into static buffers: the thousand launches of an update become one. Batches come in
     few shapes (text/batches.py, text/documents.py), because each shape needs a graph.
     """
 
-    def __init__(self, update: Update) -> None:
-        self._update = update
+    def __init__(self, update: Updater) -> None:
+        self._updater = update
         self._device = update.device
         self._seen: set[tuple[int, ...]] = set()
         self._graphs: dict[tuple[int, ...], _UpdateGraph] = {}
@@ -99,10 +98,10 @@ class CapturedUpdate:
 
     @property
     def optimizer(self) -> torch.optim.AdamW:
-        return self._update.optimizer
+        return self._updater.optimizer
 
-    def rate(self, rate: float) -> None:
-        self._update.rate(rate)
+    def set_learning_rate(self, rate: float) -> None:
+        self._updater.set_learning_rate(rate)
 
     def __call__(self, batch: StaticBatch, progress: Progress) -> Tensor:
         with torch.cuda.device(self._device):
@@ -119,14 +118,14 @@ class CapturedUpdate:
         current, stream = torch.cuda.current_stream(), self._capturer.stream
         stream.wait_stream(current)
         with torch.cuda.stream(stream):
-            loss = self._update(batch, progress)
+            loss = self._updater(batch, progress)
         current.wait_stream(stream)
         return loss
 
     def _captured(self, batch: StaticBatch, progress: Progress) -> _UpdateGraph:
         static: Any = replace(batch, **{name: part.clone() for name, part in tensors(batch).items()})  # type: ignore[type-var]
         with self._capturer.capture() as graph:
-            loss = self._update(static, progress)
+            loss = self._updater(static, progress)
         return _UpdateGraph(graph, static, loss)
 
 

@@ -26,7 +26,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_train_by_the_command(here: Path, tmp_path: Path, inside: Inside) -> None:
     done = inside("train", here / "texts.tsv", "--task", "classify", "--out", tmp_path / "m", *SETTINGS)
     assert done.returncode == 0 and done.stdout == ""
-    assert "texts to train on" in done.stderr and "good " in done.stderr and "accuracy" in done.stderr
+    assert "texts for training" in done.stderr and "good " in done.stderr and "accuracy" in done.stderr
     assert f"now: regard classify {tmp_path / 'm'}" in done.stderr.replace("\n", "")
 
 

@@ -13,7 +13,7 @@ from tests.commands.run import SETTINGS, Inside, refused
 def test_train_tells_how_it_goes_on_standard_error(files: Path) -> None:
     message = (files / "train.log").read_text(encoding="utf-8")
     for part in (
-        "64 pairs to train on, 16 to choose by",
+        "64 pairs for training, 16 for validation",
         "plan: 8 updates",
         "update 8: chrF++",
         "done after 8 updates",

@@ -56,7 +56,7 @@ class Task:
     time: Time
     costs: Costs
     kind: str = "rnn"
-    smallest: float = 0.1
+    smallest_batch_fraction: float = 0.1
     size: int = 10_000
     dev: Sequence[int] = range(1000)
     model: nn.Module = field(default_factory=lambda: nn.Linear(2, 1))
@@ -74,17 +74,17 @@ class Task:
     def write(self, folder: Path) -> None:
         pass
 
-    def updates(self) -> int:
+    def batches_per_epoch(self) -> int:
         return 100
 
-    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
         def make(device: torch.device) -> Batch:
-            self.time.passes(self.costs.fixed + self.costs.per_batch * batch)
+            self.time.passes(self.costs.fixed + self.costs.per_batch * batch_fraction)
             self.done += 1
-            self.sizes.append(batch)
+            self.sizes.append(batch_fraction)
             return Batch()
 
-        return [make] * round(100 / batch)
+        return [make] * round(100 / batch_fraction)
 
     def can_capture(self, device: torch.device) -> bool:
         return False

@@ -53,7 +53,7 @@ def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
         constant="all alike",
         warned=True,
         waited=1,
-        validated=2,
+        last_validation=2,
         validations=5,
         seconds=12.25,
         plan=plan,

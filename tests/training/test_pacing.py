@@ -47,7 +47,7 @@ def test_batches_are_made_smaller_until_enough_updates_fit(
     """170 s of updates, of which enough should fit if they can."""
     task = Task(Time(), Costs(0.02, per_batch, 0.001, 2.0))
     loop = run(task, 200.0, tmp_path, monkeypatch)
-    assert task.sizes[-1] == size == loop.progress.plan.batch  # type: ignore[union-attr]
+    assert task.sizes[-1] == size == loop.progress.plan.batch_fraction  # type: ignore[union-attr]
     assert task.sizes[0] == 0.1, "the first updates are quick"
     assert loop.progress.update > 0.75 * MIN_UPDATES or size == 0.1
     changes = sum(one != other for one, other in zip(task.sizes, task.sizes[1:], strict=False))
@@ -62,14 +62,14 @@ def test_a_transformers_learning_rate_falls_with_the_root_of_the_batch(
         folder.mkdir()
         task = Task(Time(), Costs(0.02, 5.0, 0.001, 2.0), kind)
         plan = run(task, 100.0, folder, monkeypatch).progress.plan
-        assert plan is not None and plan.batch == 0.1
-        assert plan.rate == pytest.approx(rate)
+        assert plan is not None and plan.batch_fraction == 0.1
+        assert plan.peak_factor == pytest.approx(rate)
         peak = max(plan.learning_rate(update, task.recipe.training) for update in range(plan.updates))
         assert peak == pytest.approx(0.003 * rate, rel=0.02)
 
 
 def test_a_batch_size_that_was_set_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task(Time(), Costs(0.02, 2.0, 0.001, 2.0), smallest=1.0)
+    task = Task(Time(), Costs(0.02, 2.0, 0.001, 2.0), smallest_batch_fraction=1.0)
     run(task, 60.0, tmp_path, monkeypatch)
     assert set(task.sizes) == {1.0}
 

@@ -108,5 +108,5 @@ def test_it_is_settled_towards_the_end_and_not_before_a_validation() -> None:
 
 def test_a_smaller_batch_may_have_a_lower_learning_rate() -> None:
     plan = Schedule.of(100, RECIPE)
-    rates = [each.learning_rate(50, RECIPE) for each in (plan, replace(plan, rate=0.5))]
+    rates = [each.learning_rate(50, RECIPE) for each in (plan, replace(plan, peak_factor=0.5))]
     assert rates[1] == pytest.approx(rates[0] / 2)

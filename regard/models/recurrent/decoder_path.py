@@ -17,7 +17,7 @@ from regard.models.recurrent.options import RecurrentOptions
 class DecoderPath(Enum):
     """The implementations, which compute the same."""
 
-    LOOP = "all steps as one autograd function of GPU kernels, which a CUDA graph can capture (decoder_loop.py)"
+    FUSED = "all steps as one autograd function of GPU kernels, which a CUDA graph can capture (fused_decoder.py)"
     ALL_AT_ONCE = "torch's recurrence over all steps, then attention with all queries at once"
     STEP_BY_STEP = "one step after another, left to autograd (step.py)"
 
@@ -28,13 +28,13 @@ def decoder_path(options: RecurrentOptions, states: Tensor, sampling: float) -> 
         return DecoderPath.STEP_BY_STEP
     if not options.input_feeding:  # the RNN's inputs are all known
         return DecoderPath.ALL_AT_ONCE
-    if why_no_loop(options) is None and states.dtype is torch.float32 and why_no_triton(states.device) is None:
-        return DecoderPath.LOOP
+    if why_not_fused(options) is None and states.dtype is torch.float32 and why_no_triton(states.device) is None:
+        return DecoderPath.FUSED
     return DecoderPath.STEP_BY_STEP
 
 
-def why_no_loop(options: RecurrentOptions) -> str | None:
-    """Return why decoder_loop.py does not implement such a decoder; None if it does."""
+def why_not_fused(options: RecurrentOptions) -> str | None:
+    """Return why fused_decoder.py does not implement such a decoder; None if it does."""
     implemented = {
         "cell": "gru", "decoder_layers": 1, "order": "luong", "input_feeding": True,
         "score": "additive", "normalizer": "softmax", "pattern": "full", "predictive": 0,

@@ -1,7 +1,7 @@
 """The recurrent encoder: a GRU or LSTM of one or two directions over the source's tokens.
 
 On a GPU torch's own recurrence runs packed sequences, if the host knows the lengths; if only the GPU knows them, one
-function runs all steps (encoder_loop.py). On a CPU torch would compute the gradient of every weight at every step, and
+function runs all steps (fused_encoder.py). On a CPU torch would compute the gradient of every weight at every step, and
 in bfloat16 cast every weight at every step, so the steps are written out here, both directions at once.
 """
 
@@ -18,8 +18,8 @@ from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
-from regard.models.recurrent.encoder_loop import encode
-from regard.models.recurrent.every_step import EveryStep
+from regard.models.recurrent.fused_encoder import encode
+from regard.models.recurrent.shared_linear import SharedLinear
 
 
 class Recurrence(nn.Module):
@@ -49,7 +49,7 @@ class Recurrence(nn.Module):
         return one_layer and why_no_triton(device) is None
 
     def _fused(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Hidden]:
-        """Run it by one function for all steps (encoder_loop.py), in float32."""
+        """Run it by one function for all steps (fused_encoder.py), in float32."""
         input_weight, bias, state_weight, state_bias = self._weights(0)
         with torch.autocast(embedded.device.type, enabled=False):
             gates = linear(at_least_float32(embedded).transpose(0, 1), input_weight.flatten(0, 1), bias.flatten())
@@ -85,7 +85,7 @@ class Recurrence(nn.Module):
         gates = gates.unflatten(1, (inputs.shape[1], inputs.shape[0]))  # [directions, S, B, 3H]
         if self._directions == 2:
             gates = torch.stack([gates[0], gates[1].flip(0)])
-        step = EveryStep(state_weight, state_bias)
+        step = SharedLinear(state_weight, state_bias)
         shape = (self._directions, inputs.shape[0], self.recurrence.hidden_size)
         zero = gates.new_zeros(shape, dtype=torch.promote_types(gates.dtype, torch.float32))
         hidden: Hidden = (zero, zero) if isinstance(self.recurrence, nn.LSTM) else (zero,)

@@ -29,10 +29,10 @@ from regard.models.dropout import Dropout
 from regard.models.embedding import Embedding, tie
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
-from regard.models.recurrent.decoder_loop import Weights as LoopWeights
-from regard.models.recurrent.decoder_loop import decode
-from regard.models.recurrent.decoder_path import DecoderPath, decoder_path, why_no_loop
+from regard.models.recurrent.decoder_path import DecoderPath, decoder_path, why_not_fused
 from regard.models.recurrent.encoder import RecurrentEncoder
+from regard.models.recurrent.fused_decoder import Weights as FusedWeights
+from regard.models.recurrent.fused_decoder import decode
 from regard.models.recurrent.options import RecurrentOptions as RecurrentOptions  # for its many importers
 from regard.models.recurrent.step import RecurrentState, RecurrentSteps, weights_of
 
@@ -77,8 +77,8 @@ class Recurrent(nn.Module):
         memory = self.attend.remember(states, lengths=lengths)
         hidden = self._initial_hidden(states, last)
         path = decoder_path(self.options, states, sampling)
-        if path is DecoderPath.LOOP:
-            return self._loop(memory, hidden[0][0], target, weights)
+        if path is DecoderPath.FUSED:
+            return self._fused(memory, hidden[0][0], target, weights)
         if path is DecoderPath.ALL_AT_ONCE:
             return self._all_at_once(memory, hidden, target, weights)
         return self._step_by_step(memory, hidden, target, sampling, weights)
@@ -96,7 +96,7 @@ class Recurrent(nn.Module):
     def can_capture(self, device: torch.device) -> bool:
         """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? That holds where one
         function runs all steps."""
-        return why_no_loop(self.options) is None and self.encoder.can_capture(device)
+        return why_not_fused(self.options) is None and self.encoder.can_capture(device)
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Return the weights of attentions other than that to the source: there are none."""
@@ -128,7 +128,7 @@ class Recurrent(nn.Module):
         output = torch.tanh(self.combine(torch.cat([states, attended.context.to(states.dtype)], -1)))
         return Decoded(self.dropout(output), attended.weights, attended.log_probability)
 
-    def _loop(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
+    def _fused(self, memory: Memory, hidden: Tensor, target: Tensor, weights: bool) -> Decoded:
         """Decode by one function for all steps, on a GPU."""
         score = self.attend.score
         assert isinstance(score, Additive) and self.query is not None
@@ -140,7 +140,7 @@ class Recurrent(nn.Module):
         if lengths is None:
             lengths = torch.full((len(target),), memory.keys, device=target.device)
         recurrent = feed_weight, *weights_of(self.recurrence, "hh", 0)
-        shared = LoopWeights(*recurrent, self.query.weight, score.vector, *self.combine.parameters())
+        shared = FusedWeights(*recurrent, self.query.weight, score.vector, *self.combine.parameters())
         key, value = at_least_float32(memory.key), at_least_float32(memory.value)
         outputs, attention = decode(gates, hidden, key, value, lengths, shared)
         return Decoded(self.dropout(outputs.transpose(0, 1)), attention.transpose(0, 1) if weights else None)
@@ -177,21 +177,21 @@ class Recurrent(nn.Module):
 
     # Search
 
-    def steps(self) -> RecurrentSteps:
-        """Return the decoder's steps, for one pass, or for many searches without gradients."""
+    def packed_decoder(self) -> RecurrentSteps:
+        """Return the decoder's steps with packed weights, for one pass, or for many searches without gradients."""
         return RecurrentSteps(self)
 
-    def start(self, source: Tensor, lengths: Tensor, steps: RecurrentSteps | None = None) -> RecurrentState:
+    def start(self, source: Tensor, lengths: Tensor, packed: RecurrentSteps | None = None) -> RecurrentState:
         """Return the state of one hypothesis per sentence, before its first token."""
         states, last = self.encoder(source, lengths)
         memory = self.attend.remember(states[:, None], lengths=lengths[:, None])
         hidden = tuple(tuple(x[:, None] for x in layer) for layer in self._initial_hidden(states, last))
         feed = states.new_zeros(source.shape[0], 1, self.combine.out_features)
-        return RecurrentState(hidden, feed, memory, self.steps() if steps is None else steps)
+        return RecurrentState(hidden, feed, memory, self.packed_decoder() if packed is None else packed)
 
     def step(self, state: RecurrentState, tokens: Tensor) -> tuple[Tensor, Tensor, RecurrentState]:
         """Feed the last tokens [B, k]; return (logits [B, k, V], weights [B, k, 1, 1, S], the next state)."""
-        steps = state.steps
+        steps = state.packed
         gates = steps.gates(self.embedding(tokens))
         hidden, joined, attended = steps(gates, state.hidden, state.feed, state.memory, state.position, weights=True)
         output = steps.output(joined)

@@ -18,8 +18,8 @@ from regard.core.result import Result
 from regard.models.dropout import Dropout
 from regard.models.recurrent import cells
 from regard.models.recurrent.cells import Hidden
-from regard.models.recurrent.every_step import EveryStep
 from regard.models.recurrent.options import RecurrentOptions
+from regard.models.recurrent.shared_linear import SharedLinear
 
 
 class DecoderLayers(Protocol):
@@ -40,7 +40,7 @@ class RecurrentState:
     hidden: tuple[Hidden, ...]  # the hidden state of each layer: tensors [B, k, H]
     feed: Tensor  # o_{t−1} [B, k, O]
     memory: Memory  # the source: keys [B, 1, S, ·], which all hypotheses share
-    steps: RecurrentSteps
+    packed: RecurrentSteps
     position: int = 0
 
     def select(self, parents: Tensor) -> RecurrentState:
@@ -97,14 +97,14 @@ class RecurrentSteps:
         options, recurrence = model.options, model.recurrence
         self._bahdanau = options.order == "bahdanau"
         weight, bias = weights_of(recurrence, "ih", 0)
-        self.gates = EveryStep(weight[:, : options.embedding], bias)
+        self.gates = SharedLinear(weight[:, : options.embedding], bias)
         """maps embeddings [..., D] to their products [..., 3H or 4H] for the first layer's gates; also all at once"""
-        self._feed = EveryStep(weight[:, options.embedding :]) if options.input_feeding else None
+        self._feed = SharedLinear(weight[:, options.embedding :]) if options.input_feeding else None
         layers = range(options.decoder_layers)
-        self._input = [EveryStep(*weights_of(recurrence, "ih", layer)) for layer in layers[1:]]
-        self._state = [EveryStep(*weights_of(recurrence, "hh", layer)) for layer in layers]
-        self._query = None if model.query is None else EveryStep(model.query.weight)
-        self._output = EveryStep(model.combine.weight, model.combine.bias)
+        self._input = [SharedLinear(*weights_of(recurrence, "ih", layer)) for layer in layers[1:]]
+        self._state = [SharedLinear(*weights_of(recurrence, "hh", layer)) for layer in layers]
+        self._query = None if model.query is None else SharedLinear(model.query.weight)
+        self._output = SharedLinear(model.combine.weight, model.combine.bias)
         self._vocabulary, self._dropout = model.output, model.dropout
 
     def output(self, joined: Tensor) -> Tensor:
@@ -112,9 +112,9 @@ class RecurrentSteps:
         return torch.tanh(self._output(joined))
 
     @cached_property
-    def logits(self) -> EveryStep:
+    def logits(self) -> SharedLinear:
         """E o + b, for search; in training the model computes it for all steps at once."""
-        return EveryStep(self._vocabulary.weight, self._vocabulary.bias)
+        return SharedLinear(self._vocabulary.weight, self._vocabulary.bias)
 
     def _read(self, state: Tensor, memory: Memory, position: int, weights: bool) -> Result:
         query = state if self._query is None else self._query(state)

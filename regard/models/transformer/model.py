@@ -222,16 +222,16 @@ class Transformer(nn.Module):
 
     # Search
 
-    def steps(self) -> TransformerSteps:
+    def packed_decoder(self) -> TransformerSteps:
         """Return the decoder with packed weights, for many searches without gradients."""
         return TransformerSteps(self._layers, self.output, biased=self.options.positions == "alibi")
 
-    def start(self, source: Tensor, lengths: Tensor, steps: TransformerSteps | None = None) -> TransformerState:
+    def start(self, source: Tensor, lengths: Tensor, packed: TransformerSteps | None = None) -> TransformerState:
         """Return the state of one hypothesis per sentence, before its first token."""
         memory = tuple(each.prepare() for each in self._encode(source, lengths))
         no_states = self.embedded.embedding.weight.new_zeros(len(source), 0, self.options.width)
         caches = tuple(block.attend.remember(no_states).prepare() for block in self._layers)
-        return TransformerState(caches, memory, self.steps() if steps is None else steps)
+        return TransformerState(caches, memory, self.packed_decoder() if packed is None else packed)
 
     def step(self, state: TransformerState, tokens: Tensor) -> tuple[Tensor, Tensor, TransformerState]:
         """Feed the last tokens [B, k]; return (logits [B, k, V], weights [B, k, L, H, S], the next state)."""
@@ -240,9 +240,9 @@ class Transformer(nn.Module):
         with torch.autocast(tokens.device.type, enabled=False):  # weights and caches were cast when they were packed
             states = self.embedded(tokens.reshape(rows, 1), state.next_position)  # [B · k, 1, D]
             bias = self.embedded.positions.bias(self.options.heads, 1, position + 1, states.device)
-            for block, cache, source in zip(state.steps.blocks, state.caches, state.memory, strict=True):
+            for block, cache, source in zip(state.packed.blocks, state.caches, state.memory, strict=True):
                 states, new_cache, weights = block(states, cache, source, tokens.shape[1], position, bias)
                 caches.append(new_cache)
                 cross_weights.append(weights)
-            logits = state.steps.output(self.norm(states).view(*tokens.shape, -1))
+            logits = state.packed.output(self.norm(states).view(*tokens.shape, -1))
         return logits, torch.stack(cross_weights, 2), replace(state, caches=tuple(caches), position=position + 1)

@@ -32,7 +32,7 @@ class TransformerState:
     """the KV cache of self-attention of each layer: keys [B · k, H, t, D / H]"""
     memory: tuple[MultiHeadMemory, ...]
     """the KV cache of cross-attention of each layer: keys [B, H, S, D / H], which all hypotheses share"""
-    steps: TransformerSteps
+    packed: TransformerSteps
     hypotheses: int = 1
     """k"""
     position: int = 0
@@ -65,7 +65,7 @@ class TransformerState:
         caches = self._growing_caches
         fixed_shapes = all(map(can_be_static, caches)) and all(each.memory.ignores_position for each in self.memory)
         few = self.hypotheses <= MAX_QUERIES  # more are read by other kernels, which may synchronize
-        if not (fixed_shapes and few) or self.steps.biased or self.position + steps > SINUSOID_POSITIONS:
+        if not (fixed_shapes and few) or self.packed.biased or self.position + steps > SINUSOID_POSITIONS:
             return None
         count = torch.full((1,), self.position, device=self.memory[0].memory.key.device)
         static = tuple(StaticKVCache.of(each, count, self.position + steps) for each in caches)

@@ -29,7 +29,7 @@ from regard.text.examples import Example
 from regard.text.vocabulary import Vocabulary, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
-from regard.training.plan import VALIDATED
+from regard.training.plan import MAX_VALIDATION_SOURCES
 from regard.training.task import MakeBatch, Validation
 
 BATCH = 128  # images that are captioned together
@@ -75,10 +75,10 @@ class CaptioningTask(TextTask):
     def size(self) -> int:
         return len(self.examples)
 
-    def updates(self) -> int:
+    def batches_per_epoch(self) -> int:
         return len(self.arranged(self.examples, 0))
 
-    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
         return [partial(self._batch, rows) for rows in self.arranged(self.examples, number)]
 
     def _batch(self, rows: Sequence[int], device: torch.device) -> Batch:
@@ -90,14 +90,14 @@ class CaptioningTask(TextTask):
 
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
         decoded = self.model(batch.source, batch.lengths, batch.target)
-        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
+        output, expected = batch.real_tokens(decoded.output), batch.real_tokens(batch.expected)
         layer = self.model.output
         smoothing = self.recipe.training.label_smoothing
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing)
         return loss, losses.mean()
 
-    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
-        images = self.dev
+    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
+        images = self.dev.subset(torch.arange(min(max_sources, len(self.dev))))
         self.model.eval()
         captions: list[str] = []
         for batch in images.pixels.split(BATCH):

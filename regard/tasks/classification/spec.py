@@ -26,7 +26,7 @@ SHOWN_LABELS = 12  # labels that a summary counts
 
 
 class ClassificationSpec(TaskSpec[Classifier, Pairs]):
-    name = "classify"
+    name = command = "classify"
     noun = "classifier"
     default_recipe = "classify"
     options = (ClassifierOptions,)
@@ -37,7 +37,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
 
     def predictor(self, folder: Path, options: ClassifierOptions, loaded: Loaded) -> Classifier:
         reader = Reader(folders.read_vocabularies(folder).source)
-        labels = folders.read_labels(folder, loaded[1])
+        labels = folders.read_labels(folder, loaded.card)
         model = TextClassifier(options, len(reader.vocabulary), len(reader.spelling), len(labels))
         return Classifier(model, *loaded, reader, labels)
 
@@ -67,4 +67,4 @@ def _summary(train: Pairs, dev: Pairs) -> str:
     labels = Counter(pair.target for pair in train)
     counts = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(SHOWN_LABELS))
     counts += f", {len(labels) - SHOWN_LABELS:,} more labels" if len(labels) > SHOWN_LABELS else ""
-    return f"{len(train):,} texts to train on, {len(dev):,} to choose by ({counts})"
+    return f"{len(train):,} texts for training, {len(dev):,} for validation ({counts})"

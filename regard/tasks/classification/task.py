@@ -30,7 +30,7 @@ from regard.text.lengths import TokenLimit
 from regard.text.pairs import Pair
 from regard.text.vocabulary import learn
 from regard.training.checkpoint import Progress
-from regard.training.plan import VALIDATED
+from regard.training.plan import MAX_VALIDATION_SOURCES
 from regard.training.task import MakeBatch, Validation
 
 MAX_REHEARSED = 100  # texts of dev on which the time of the final scoring is measured
@@ -91,11 +91,11 @@ class ClassificationTask(TextTask):
     def size(self) -> int:
         return len(self.documents)
 
-    def updates(self) -> int:
+    def batches_per_epoch(self) -> int:
         return len(self.arranged(self._examples, 0))
 
-    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
-        return [partial(self._batch, rows) for rows in self.arranged(self._examples, number, batch)]
+    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+        return [partial(self._batch, rows) for rows in self.arranged(self._examples, number, batch_fraction)]
 
     @property
     def _examples(self) -> list[Example]:
@@ -129,7 +129,7 @@ class ClassificationTask(TextTask):
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
         dev = self.dev[:max_sources]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()

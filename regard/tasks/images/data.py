@@ -73,7 +73,7 @@ I = TypeVar("I", Images, CaptionedImages)  # noqa: E741
 
 
 def image_data(given: Given, kind: type[I], screen: Screen) -> TrainingData[I]:
-    """Return the images to train on and those to choose by; without a dev part, some are set aside by a hash."""
+    """Return the training and validation images; without a dev part, some are set aside by a hash."""
     for name, images in (("data", given.data), ("dev", given.dev)):
         if name == "dev" and images is None:
             continue
@@ -92,7 +92,7 @@ def image_data(given: Given, kind: type[I], screen: Screen) -> TrainingData[I]:
         dev, train = train.subset(order[:count].sort().values), train.subset(order[count:].sort().values)
     else:
         dev_digest = _digest(dev.pixels)
-    screen.say(f"{len(train):,} images to train on, {len(dev):,} to choose by")
+    screen.say(f"{len(train):,} images for training, {len(dev):,} for validation")
     return TrainingData(train, dev, "images", len(given.data), digest, dev_digest)
 
 

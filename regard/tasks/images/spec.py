@@ -25,5 +25,5 @@ class ImagesSpec(TaskSpec[ImageClassifier, Images]):
         return image_data(given, Images, screen)
 
     def predictor(self, folder: Path, options: ImageOptions, loaded: Loaded) -> ImageClassifier:
-        labels = folders.read_labels(folder, loaded[1])
+        labels = folders.read_labels(folder, loaded.card)
         return ImageClassifier(ImageModel(options, len(labels)), *loaded, labels)

@@ -15,7 +15,7 @@ from regard.config.recipe import Recipe
 from regard.models.images.model import ImageModel, ImageOptions
 from regard.tasks.images.data import Images
 from regard.training.checkpoint import Progress
-from regard.training.plan import VALIDATED
+from regard.training.plan import MAX_VALIDATION_SOURCES
 from regard.training.task import MakeBatch, Task, Validation
 
 BATCH = 256  # images that are classified together
@@ -62,10 +62,10 @@ class ImageTask(Task):
     def size(self) -> int:
         return len(self.train)
 
-    def updates(self) -> int:
+    def batches_per_epoch(self) -> int:
         return -(-len(self.train) // self._batch_size)
 
-    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
         generator, shift = np.random.default_rng([self.seed, number, 2]), self.recipe.training.shift
         order = torch.from_numpy(generator.permutation(len(self.train)))
         shifts = torch.from_numpy(generator.integers(-shift, shift + 1, (len(self.train), 2)))
@@ -88,8 +88,8 @@ class ImageTask(Task):
         loss = nn.functional.cross_entropy(logits, batch.classes, label_smoothing=smoothing)
         return loss, loss.detach()
 
-    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
-        images = self.dev
+    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
+        images = self.dev.subset(torch.arange(min(max_sources, len(self.dev))))
         self.model.eval()
         predicted = image_logits(self.model, images.pixels, device).argmax(-1)
         self.model.train()

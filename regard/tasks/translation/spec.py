@@ -31,7 +31,7 @@ SHOWN = 20  # sentences that a diagnosis lists
 
 
 class TranslationSpec(TaskSpec[Translator, Pairs]):
-    name = "translate"
+    name = command = "translate"
     noun = "translator"
     default_recipe = "rnn"
     options = (RecurrentOptions, TransformerOptions)
@@ -81,7 +81,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
 def _summary(train: Pairs, dev: Pairs) -> str:
     """Return how many pairs there are, in a sentence."""
     shared = shared_targets(train, dev)
-    counts = f"{len(train):,} pairs to train on, {len(dev):,} to choose by"
+    counts = f"{len(train):,} pairs for training, {len(dev):,} for validation"
     return f"{counts} ({shared:,} dev targets occur in training)"
 
 

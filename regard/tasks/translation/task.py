@@ -22,7 +22,7 @@ from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.predictor import Translator
-from regard.tasks.translation.validation import Probing, validate
+from regard.tasks.translation.validation import ValidationInputs, validate
 from regard.text.batches import Batch
 from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
@@ -30,7 +30,7 @@ from regard.text.pairs import Pair
 from regard.text.vocabulary import PAD, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
-from regard.training.plan import VALIDATED, Schedule
+from regard.training.plan import MAX_VALIDATION_SOURCES, Schedule
 from regard.training.task import MakeBatch, Validation
 
 MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
@@ -89,12 +89,12 @@ class TranslationTask(TextTask):
     def size(self) -> int:
         return len(self.examples)
 
-    def updates(self) -> int:
+    def batches_per_epoch(self) -> int:
         return len(self.arranged(self.examples.plain, 0))
 
-    def epoch(self, number: int, batch: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
         examples = self.examples.epoch(number)
-        return [partial(self._batch, examples, rows) for rows in self.arranged(examples, number, batch)]
+        return [partial(self._batch, examples, rows) for rows in self.arranged(examples, number, batch_fraction)]
 
     def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
         batch_examples = [examples[row] for row in rows]
@@ -118,7 +118,7 @@ class TranslationTask(TextTask):
         sampling = plan.sampling(progress.update, training)
         guided = batch.alignment is not None
         decoded = self.model(batch.source, batch.lengths, batch.target, sampling=sampling, weights=guided)
-        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
+        output, expected = batch.real_tokens(decoded.output), batch.real_tokens(batch.expected)
         layer = self.model.output
         padding = PAD if batch.token_indices is None else None
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing, padding)
@@ -131,10 +131,12 @@ class TranslationTask(TextTask):
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, max_sources: int = VALIDATED) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
         sources, references = group(self.dev)
-        probing = Probing(self.model, self.vocabularies, self.limit, sources[:max_sources], references[:max_sources])
-        return validate(probing, number, device)
+        inputs = ValidationInputs(
+            self.model, self.vocabularies, self.limit, sources[:max_sources], references[:max_sources]
+        )
+        return validate(inputs, number, device)
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
         """Time the translation and scoring of a batch of sources of middling length. On a GPU, where the first batch

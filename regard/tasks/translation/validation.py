@@ -31,7 +31,7 @@ MIN_SCORE = 0.001  # the lowest score of translations that depend on the source
 MIN_CHRF_ABOVE_CHANCE = 3.0  # with less chrF++ above chance, differences between models are mostly noise
 
 
-class Probing(NamedTuple):
+class ValidationInputs(NamedTuple):
     """A model and the dev sources on which it is validated."""
 
     model: TranslationModel
@@ -41,28 +41,28 @@ class Probing(NamedTuple):
     references: list[list[str]]
 
 
-def validate(probing: Probing, number: int, device: torch.device) -> Validation:
+def validate(inputs: ValidationInputs, number: int, device: torch.device) -> Validation:
     """Translate and score; the `number`-th validation shows the translation of the `number`-th source."""
-    probing.model.eval()
-    hypotheses = translate_all(probing.model, probing.vocabularies, probing.limit, probing.sources, device)
-    probes = _probes(probing, device)
-    loss = dev_loss(probing, device)
-    probing.model.train()
-    texts = [probing.vocabularies.target.decode(hypothesis.tokens) for hypothesis in hypotheses]
-    chrf, chance = scoring.chrf_and_chance(texts, probing.references)
-    hits = sum(text in options for text, options in zip(texts, probing.references, strict=True))
+    inputs.model.eval()
+    hypotheses = translate_all(inputs.model, inputs.vocabularies, inputs.limit, inputs.sources, device)
+    probes = _probes(inputs, device)
+    loss = dev_loss(inputs, device)
+    inputs.model.train()
+    texts = [inputs.vocabularies.target.decode(hypothesis.tokens) for hypothesis in hypotheses]
+    chrf, chance = scoring.chrf_and_chance(texts, inputs.references)
+    hits = sum(text in options for text, options in zip(texts, inputs.references, strict=True))
     exact = 100 * hits / len(texts)
     shown = number % len(texts)
     facts = {
         "chrf": round(chrf, 3),
         "chance": round(chance, 3),
         "exact": round(exact, 3),
-        "source": probing.sources[shown],
+        "source": inputs.sources[shown],
         "translation": texts[shown],
-        "reference": probing.references[shown][0],
+        "reference": inputs.references[shown][0],
         "probes": [trace.as_dict() for trace in probes],
     }
-    example = f"{probing.sources[shown]}  →  {texts[shown] or '(nothing)'}"
+    example = f"{inputs.sources[shown]}  →  {texts[shown] or '(nothing)'}"
     same = len(texts) > 1 and _all_alike([hypothesis.tokens for hypothesis in hypotheses])
     summary = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
     score = choosing_score(chrf, chance, len(texts), same)
@@ -84,33 +84,33 @@ def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> floa
 
 
 @torch.no_grad()
-def dev_loss(probing: Probing, device: torch.device) -> float | None:
+def dev_loss(inputs: ValidationInputs, device: torch.device) -> float | None:
     """Return the cross-entropy per token of the first reference of each source, with teacher forcing.
 
     References longer than the maximum length do not count; None if no other is left.
     """
-    sources = probing.vocabularies.source.encode_all(probing.sources)
-    targets = probing.vocabularies.target.encode_all([options[0] for options in probing.references])
+    sources = inputs.vocabularies.source.encode_all(inputs.sources)
+    targets = inputs.vocabularies.target.encode_all([options[0] for options in inputs.references])
     pairs = [Example(*both) for both in zip(sources, targets, strict=True)]
-    fitting = [pair for pair in pairs if len(pair.target) < probing.limit.max_length(len(pair.source) + 1)]
+    fitting = [pair for pair in pairs if len(pair.target) < inputs.limit.max_length(len(pair.source) + 1)]
     total, count = torch.zeros((), dtype=torch.float64), 0
     for rows in arrange(fitting, BATCH, LOSS_TOKENS, 0, 0) if fitting else []:
         batch = Batch.of([fitting[row] for row in rows], device)
-        decoded = probing.model(batch.source, batch.lengths, batch.target)
-        output, expected = batch.without_padding(decoded.output), batch.without_padding(batch.expected)
-        layer = probing.model.output
+        decoded = inputs.model(batch.source, batch.lengths, batch.target)
+        output, expected = batch.real_tokens(decoded.output), batch.real_tokens(batch.expected)
+        layer = inputs.model.output
         _, losses = smoothed_loss(output, layer.weight, layer.bias, expected, 0.0)
         total += losses.double().sum().cpu()
         count += len(losses)
     return float(total / count) if count else None
 
 
-def _probes(probing: Probing, device: torch.device) -> list[Trace]:
+def _probes(inputs: ValidationInputs, device: torch.device) -> list[Trace]:
     """Return the traces of a few short sentences with their references as targets: the same at every validation."""
-    lengths = [len(source.split()) for source in probing.sources]
+    lengths = [len(source.split()) for source in inputs.sources]
     chosen = sorted(range(len(lengths)), key=lambda row: (abs(lengths[row] - PROBE_WORDS), row))[:PROBES]
-    sources, targets = [probing.sources[row] for row in chosen], [probing.references[row][0] for row in chosen]
-    return Tracer(probing.vocabularies, {}).force_decode(probing.model, sources, targets, device)
+    sources, targets = [inputs.sources[row] for row in chosen], [inputs.references[row][0] for row in chosen]
+    return Tracer(inputs.vocabularies, {}).force_decode(inputs.model, sources, targets, device)
 
 
 def _all_alike(translations: list[list[int]]) -> bool:

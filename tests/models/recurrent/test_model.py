@@ -281,10 +281,10 @@ def test_all_steps_as_one_function_are_the_steps(monkeypatch: pytest.MonkeyPatch
 def test_the_path_of_the_decoder_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_path, "why_no_triton", lambda _: None)
     states, path = torch.zeros(1, 1, 4), decoder_path.decoder_path
-    assert path(RecurrentOptions(), states, 0.0) is decoder_path.DecoderPath.LOOP
+    assert path(RecurrentOptions(), states, 0.0) is decoder_path.DecoderPath.FUSED
     assert path(RecurrentOptions(), states.double(), 0.0) is decoder_path.DecoderPath.STEP_BY_STEP
     assert path(RecurrentOptions(), states, 0.1) is decoder_path.DecoderPath.STEP_BY_STEP
     assert path(RecurrentOptions(cell="lstm"), states, 0.0) is decoder_path.DecoderPath.STEP_BY_STEP
     assert path(RecurrentOptions(input_feeding=False), states, 0.0) is decoder_path.DecoderPath.ALL_AT_ONCE
-    assert decoder_path.why_no_loop(RecurrentOptions()) is None
-    assert decoder_path.why_no_loop(RecurrentOptions(cell="lstm")) == "it needs cell = 'gru', got 'lstm'"
+    assert decoder_path.why_not_fused(RecurrentOptions()) is None
+    assert decoder_path.why_not_fused(RecurrentOptions(cell="lstm")) == "it needs cell = 'gru', got 'lstm'"

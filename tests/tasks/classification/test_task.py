@@ -32,7 +32,7 @@ def test_an_epoch_holds_every_text_once() -> None:
         assert sum(len(batch.source) for batch in batches) == len(PAIRS)
         labels = torch.cat([batch.labels for batch in batches])
         assert labels.sum() == 60
-    assert given.updates() == len(batches)
+    assert given.batches_per_epoch() == len(batches)
 
 
 def test_what_is_fitted_leaves_nothing_open_and_comes_back() -> None:
@@ -170,8 +170,8 @@ def test_no_better_than_a_constant_answer() -> None:
 
 def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
     given = ClassificationTask.of(PAIRS * 40, PAIRS, read_recipe("classify"), 1)
-    assert 0 < given.smallest < 1
-    small = given.epoch(0, given.smallest)
-    assert len(small) > given.updates() and given.size == len(PAIRS) * 40
+    assert 0 < given.smallest_batch_fraction < 1
+    small = given.epoch(0, given.smallest_batch_fraction)
+    assert len(small) > given.batches_per_epoch() and given.size == len(PAIRS) * 40
     chosen = read_recipe("classify", {"training.batch_sentences": 24})
-    assert ClassificationTask.of(PAIRS, PAIRS, chosen, 1).smallest == 1
+    assert ClassificationTask.of(PAIRS, PAIRS, chosen, 1).smallest_batch_fraction == 1

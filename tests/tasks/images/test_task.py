@@ -94,7 +94,7 @@ def test_epochs_hold_every_image_once_and_differ() -> None:
     given = task()
     cpu = torch.device("cpu")
     epochs = [torch.cat([make(cpu).pixels for make in given.epoch(number)]) for number in (0, 0, 1)]
-    assert len(given.epoch(0)) == given.updates() == 10
+    assert len(given.epoch(0)) == given.batches_per_epoch() == 10
     assert torch.equal(epochs[0], epochs[1]) and not torch.equal(epochs[0], epochs[2])
     assert torch.equal(epochs[0].sum((1, 2, 3)).sort().values, given.train.pixels.sum((1, 2, 3)).sort().values)
 

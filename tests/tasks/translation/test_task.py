@@ -70,12 +70,12 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
     many = [Pair(source, target, line) for line, (source, target) in enumerate(TEXTS * 1000, 1)]
     given = TranslationTask.of(many, PAIRS, read_recipe("transformer"), 1)
-    small = given.epoch(0, given.smallest)
+    small = given.epoch(0, given.smallest_batch_fraction)
     sentences = given.size / len(small)
     assert 12 < sentences < 20 and len(given.epoch(0)) < len(small) / 3
     met = sorted(row for make in small for row in make.args[1])  # type: ignore[attr-defined]
     assert met == list(range(5000)), "an epoch is one, whatever the size of its batches"
-    assert task("rnn", **{"training.batch_tokens": 999}).smallest == 1
+    assert task("rnn", **{"training.batch_tokens": 999}).smallest_batch_fraction == 1
 
 
 def test_a_rehearsal_says_what_the_final_scoring_takes() -> None:

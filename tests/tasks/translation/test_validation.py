@@ -7,7 +7,7 @@ import torch
 
 from regard.config.recipe_text import read_recipe
 from regard.tasks.translation.task import TranslationTask
-from regard.tasks.translation.validation import MIN_SCORE, Probing, choosing_score, dev_loss
+from regard.tasks.translation.validation import MIN_SCORE, ValidationInputs, choosing_score, dev_loss
 from regard.text.batches import Batch
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
@@ -35,9 +35,9 @@ def test_the_loss_on_dev_is_that_of_training_without_what_makes_it_harder(name: 
     given.model.eval()
     expected = given.loss(Batch.of(given.examples.plain), Progress())[1]
     references = [[pair.target, "X"] for pair in PAIRS]
-    probing = Probing(given.model, given.vocabularies, given.limit, [pair.source for pair in PAIRS], references)
+    inputs = ValidationInputs(given.model, given.vocabularies, given.limit, [pair.source for pair in PAIRS], references)
     before = torch.get_rng_state()
-    assert dev_loss(probing, CPU) == pytest.approx(float(expected), rel=2e-3)
+    assert dev_loss(inputs, CPU) == pytest.approx(float(expected), rel=2e-3)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -48,8 +48,8 @@ def test_references_longer_than_any_translation_do_not_count() -> None:
     usual = [[pair.target] for pair in PAIRS]
     long = [["A " * 5000], *usual[1:]]
     losses = [
-        dev_loss(Probing(given.model, given.vocabularies, given.limit, sources[first:], known[first:]), CPU)
+        dev_loss(ValidationInputs(given.model, given.vocabularies, given.limit, sources[first:], known[first:]), CPU)
         for first, known in ((1, usual), (0, long))
     ]
     assert losses[0] == pytest.approx(losses[1])
-    assert dev_loss(Probing(given.model, given.vocabularies, given.limit, sources[:1], long[:1]), CPU) is None
+    assert dev_loss(ValidationInputs(given.model, given.vocabularies, given.limit, sources[:1], long[:1]), CPU) is None

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.models.recurrent.decoder_loop import Weights, decode
+from regard.models.recurrent.fused_decoder import Weights, decode
 
 STEPS, BATCH, KEYS, HIDDEN, OUTPUT, SCORE, STATES = 4, 3, 5, 12, 10, 20, 14
 LENGTHS = torch.tensor([5, 2, 3])

@@ -46,7 +46,7 @@ def decode(
     [B, S, E], of `lengths` [B].
     """
     with device_guard(gates.device):
-        decoded: tuple[Tensor, Tensor] = _DecoderLoop.apply(gates, hidden, key, value, lengths, *weights)  # type: ignore[no-untyped-call]
+        decoded: tuple[Tensor, Tensor] = _FusedDecoder.apply(gates, hidden, key, value, lengths, *weights)  # type: ignore[no-untyped-call]
     return decoded
 
 
@@ -91,7 +91,7 @@ def _key_gradients(queries: Tensor, key: Tensor, vector: Tensor, grad_energies: 
     return grad_key, grad_vectors.sum(0)
 
 
-class _DecoderLoop(torch.autograd.Function):
+class _FusedDecoder(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, gates: Tensor, first: Tensor, key: Tensor, value: Tensor, lengths: Tensor, *weight_tensors: Tensor

@@ -24,11 +24,11 @@ def encode(gates: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor) -> tupl
     """Return the states [S, B, W, H], 0 at padding, and the final state of each direction [B, W, H]. `gates` are a [S,
     B, W, 3H], `lengths` [B], `weight` is W_h [W, 3H, H], `bias` b_h [W, 3H]."""
     with device_guard(gates.device):
-        outputs: tuple[Tensor, Tensor] = _EncoderLoop.apply(gates, lengths, weight, bias)  # type: ignore[no-untyped-call]
+        outputs: tuple[Tensor, Tensor] = _FusedEncoder.apply(gates, lengths, weight, bias)  # type: ignore[no-untyped-call]
     return outputs
 
 
-class _EncoderLoop(torch.autograd.Function):
+class _FusedEncoder(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gates: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         from regard.models.recurrent import encoder_device as device

@@ -24,7 +24,7 @@ from regard.runtime.shared_gradients import StepRecords, anchor_of
 _Records = StepRecords[tuple[Tensor, Tensor]]  # (x_t, ∂L/∂y_t) of each step
 
 
-class EveryStep:
+class SharedLinear:
     """The map of x [..., N, in] to y = W x + b [..., N, out] for the steps of one forward pass. Leading dims are those
     of W and b."""
 
