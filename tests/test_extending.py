@@ -1,4 +1,7 @@
-"""docs/extending.md: examples that add files to the package run in a copy of it, changed as the page says."""
+"""docs/extending.md: examples that add files to the package run in a copy of it, changed as the page says.
+
+test_docs.py runs the other examples; here the normalizer and the kernel are also checked for correctness.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
+from regard import Entmax, attention, plan
 from tests.test_docs import ROOT, blocks
 
 PAGE = ROOT / "docs" / "extending.md"
@@ -36,6 +43,42 @@ def apply(diff: str, folder: Path) -> str:
         text = text.replace(before, after)
     path.write_text(text, encoding="utf-8")
     return name[1]
+
+
+def names_in(title: str) -> dict[str, Any]:
+    """Run the Python blocks of a section and return the names that they define."""
+    names: dict[str, Any] = {}
+    for block in blocks(section(title)):
+        if block.kind == "python":
+            exec(compile(block.text, str(PAGE), "exec"), names)
+    return names
+
+
+@pytest.fixture
+def normalizer() -> Entmax:
+    return names_in("A normalizer")["ColdSparsemax"]()  # type: ignore[no-any-return]
+
+
+def states(*shape: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+
+def test_the_gradient_of_the_normalizer_is_right(normalizer: Entmax) -> None:
+    torch.manual_seed(0)
+    energies = states(8, 6)
+    weights = normalizer(energies)
+    assert (weights == 0).any() and ((weights > 0).sum(-1) > 1).any(), "expected sparse rows with several keys"
+    assert torch.autograd.gradcheck(normalizer, energies)
+    assert torch.autograd.gradgradcheck(normalizer, energies)
+
+
+def test_the_gradient_of_the_normalizer_is_right_on_tiles(normalizer: Entmax) -> None:
+    torch.manual_seed(0)
+    inputs = states(2, 7, 3), states(2, 7, 3), states(2, 7, 2)
+    assert plan(*inputs, pattern="window(2)", normalizer=normalizer).kernel.name == "tiles"
+    assert torch.autograd.gradcheck(
+        lambda *each: attention(*each, pattern="window(2)", normalizer=normalizer).context, inputs
+    )
 
 
 @pytest.mark.parametrize("title", ["A task", "A model", "A view"])
