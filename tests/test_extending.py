@@ -17,7 +17,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Entmax, attention, plan
+from regard import Additive, Entmax, LocalPredictive, attention, plan
+from regard.core.reference import reference
+from regard.core.request import Request
 from tests.test_docs import ROOT, blocks
 
 PAGE = ROOT / "docs" / "extending.md"
@@ -79,6 +81,52 @@ def test_the_gradient_of_the_normalizer_is_right_on_tiles(normalizer: Entmax) ->
     assert torch.autograd.gradcheck(
         lambda *each: attention(*each, pattern="window(2)", normalizer=normalizer).context, inputs
     )
+
+
+def one_key_request(**options: Any) -> Request:
+    """Return a request whose leading dims broadcast to [2, 3], with one key."""
+    torch.manual_seed(0)
+    return plan(states(2, 1, 3, 4), states(1, 4), states(3, 1, 5), **options).request
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"normalizer": name} for name in ("softmax", "sparsemax", "entmax15")),
+        {"score": Additive(4, 4, 3).double()},
+        {"position": 2},
+    ],
+)
+def test_the_kernel_equals_the_reference(options: dict[str, Any]) -> None:
+    kernel, request = names_in("A kernel")["OneKey"](), one_key_request(**options)
+    assert kernel.refuse(request) is None
+    contexts = kernel.run(request).context, reference(request).context
+    torch.testing.assert_close(*contexts)
+    assert contexts[0].data_ptr() != request.value.data_ptr()
+    inputs, gradient = (request.query, request.key, request.value), torch.randn_like(contexts[0])
+    torch.testing.assert_close(
+        *(torch.autograd.grad(context, inputs, gradient, materialize_grads=True) for context in contexts)
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalizer": "hard"},
+        {"bias": torch.tensor([[-torch.inf]], dtype=torch.float64)},
+        {"lengths": [0, 1]},
+        {"allowed": torch.tensor([[True], [False], [True]])},
+        {"pattern": LocalPredictive(4, 2).double()},
+        {"pattern": "window(1)", "position": 5},
+        {"dropout": 0.5},
+    ],
+)
+def test_the_kernel_refuses_where_the_weight_is_not_one(options: dict[str, Any]) -> None:
+    assert names_in("A kernel")["OneKey"]().refuse(one_key_request(**options)) is not None
+
+
+def test_the_kernel_refuses_several_keys() -> None:
+    assert names_in("A kernel")["OneKey"]().refuse(plan(states(3, 4), states(2, 4), states(2, 4)).request) is not None
 
 
 @pytest.mark.parametrize("title", ["A task", "A model", "A view"])
