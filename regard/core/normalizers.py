@@ -32,7 +32,11 @@ class Normalizer:
 
 
 class Entmax(Normalizer, ABC):
-    """A member of the α-entmax family. A custom one defines `weigh` and `slope`, and runs on the tile kernels."""
+    """A member of the α-entmax family. A custom one defines `weigh` and `slope`, and runs on the tile kernels.
+
+    The gradient of the energies is s ⊙ (g − (sᵀg) / Σs) with s = `slope(weights)`. This must hold for your weights;
+    otherwise override `backward`. Forward-mode derivatives use it too, so the Jacobian must be symmetric for them.
+    """
 
     @abstractmethod
     def weigh(self, energies: Tensor) -> Tensor:
