@@ -21,23 +21,15 @@ SETTLED = 0.1  # a plan by the clock is settled when only this fraction of the t
 @dataclass(frozen=True)
 class Schedule:
     updates: int
-    validations: tuple[int, ...]
-    """the updates after which to validate, the last one included; by the clock, only those still to come"""
+    validations: tuple[int, ...]  # the updates after which to validate; by the clock, only those still to come
     warmup: int
-    settled: bool = True
-    """False: the plan still follows the clock"""
-    batch_fraction: float = 1.0
-    """the size of a batch as a fraction of the recipe's"""
-    peak_factor: float = 1.0
-    """the peak learning rate as a fraction of the recipe's"""
-    validation_sources: int = MAX_VALIDATION_SOURCES
-    """sources of dev that a validation uses at most"""
-    validation_seconds: float = 0.0
-    """by the clock: the seconds of a validation"""
-    final_seconds: float = 0.0
-    """by the clock: the seconds that the final scoring will take"""
-    update_seconds: float = 0.0
-    """seconds per update when these two were measured; 0: unknown, or measured with another batch size"""
+    settled: bool = True  # False: the plan still follows the clock
+    batch_fraction: float = 1.0  # the size of a batch as a fraction of the recipe's
+    peak_factor: float = 1.0  # the peak learning rate as a fraction of the recipe's
+    validation_sources: int = MAX_VALIDATION_SOURCES  # sources of dev that a validation uses at most
+    validation_seconds: float = 0.0  # by the clock: the seconds of a validation
+    final_seconds: float = 0.0  # by the clock: the seconds that the final scoring will take
+    update_seconds: float = 0.0  # per update, when these two were measured; 0: unknown, or of another batch size
 
     @classmethod
     def of(cls, updates: int, recipe: TrainingRecipe) -> Schedule:
