@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from regard.core.kernels.cpu.parts import Part, Term, parts_of, terms_of
+from regard.core.kernels.cpu.parts import Part, PatternTerm, parts_of, pattern_terms
 from regard.core.kernels.cpu.tile_access import TileSettings
 from regard.core.kernels.cpu.tile_attention import attend
 from regard.core.kernels.flat import FlatRows, fold
@@ -143,9 +143,9 @@ def _heads_inside(query: Tensor) -> bool:
     return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
 
 
-def _terms(request: Request) -> tuple[Term, ...]:
+def _terms(request: Request) -> tuple[PatternTerm, ...]:
     assert isinstance(request.pattern, Pattern)
-    return terms_of(request.pattern, request.queries, request.keys, request.position)
+    return pattern_terms(request.pattern, request.queries, request.keys, request.position)
 
 
 def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:
