@@ -202,8 +202,8 @@ def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[T
     leading = checks.common_leading(key=key, value=value)
     counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
     visible = requests.visible_keys(counts, key.shape[-2])
-    zeroed = requests.without_padding(key, visible)
-    return zeroed, zeroed if value is key else requests.without_padding(value, visible), counts
+    zeroed = requests.zero_hidden(key, visible)
+    return zeroed, zeroed if value is key else requests.zero_hidden(value, visible), counts
 
 
 def _append_index(lengths: Tensor, keys: int, new: int) -> Tensor:

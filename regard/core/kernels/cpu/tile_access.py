@@ -175,10 +175,10 @@ class TileAccess:
         if self.settings.gumbel:
             drawn = noise.gumbel(self.settings.noise_seed, *self.counters(tile, chunk), dtype=energies.dtype)
             by_class.add_(drawn, alpha=self.settings.gumbel)
-        self._hide(by_class, tile, chunk)
+        self._mask_(by_class, tile, chunk)
         return energies
 
-    def _hide(self, energies: Tensor, tile: Tile, chunk: Chunk) -> None:
+    def _mask_(self, energies: Tensor, tile: Tile, chunk: Chunk) -> None:
         """Set energies [classes, g, R, C] to −inf, in place, where pattern, padding or the caller's mask hide keys."""
         spans = tile.doubtful if len(tile.doubtful) <= _MAX_SPANS else tile.spans
         for span, at in _within(tile.spans, spans):
