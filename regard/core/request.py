@@ -15,7 +15,7 @@ from regard.core import checks
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_custom
-from regard.core.scores import AdditiveTerms, Bilinear, Score, Terms, at_least_float32, terms_of
+from regard.core.scores import AdditiveTerms, BilinearTerms, Score, Terms, at_least_float32, terms_of
 from regard.runtime.precision import autocast_dtype
 from regard.runtime.transforms import active_transform
 
@@ -83,9 +83,9 @@ class Request:
         return self._terms[0]
 
     @property
-    def bilinear(self) -> Bilinear | None:
+    def bilinear(self) -> BilinearTerms | None:
         """The terms of a bilinear score; None of any other."""
-        return self.terms if isinstance(self.terms, Bilinear) else None
+        return self.terms if isinstance(self.terms, BilinearTerms) else None
 
     @property
     def additive(self) -> AdditiveTerms | None:
