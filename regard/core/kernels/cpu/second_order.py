@@ -57,8 +57,8 @@ def defined(
         position=settings.position,
         dropout=settings.dropout,
         seed=settings.seed,
-        leading=settings.rows.shape,
-        row_numbers=settings.rows,
+        leading=settings.row_numbers.shape,
+        row_numbers=settings.row_numbers,
     )
     with without_autocast(query.device):
         energies = terms.energies()

@@ -124,7 +124,7 @@ def prepare(
         visible=None if request.visible is None else FlatRows.fold(request.visible, leading, 1),
         allowed=None if request.allowed is None else FlatRows.fold(request.allowed, leading, 2),
         bias=bias,
-        rows=request.rows.reshape(-1),
+        row_numbers=request.rows.reshape(-1),
         dropout=request.dropout,
         seed=request.seed,
         gumbel=1 / temperature if gumbel else 0.0,
