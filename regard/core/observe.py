@@ -31,11 +31,11 @@ def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
         raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")
 
 
-def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
+def run_with_outputs(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
     """Run the plan; return the context and the requested outputs, the others as None."""
     if isinstance(plan.kernel, Heads) and (top or lse) and not weights:
         groups = plan.by_head()
-        return join([answer(group, top=top, lse=lse) for _, group in groups], [heads for heads, _ in groups])
+        return join([run_with_outputs(group, top=top, lse=lse) for _, group in groups], [heads for heads, _ in groups])
     request, result = plan.request, plan.run()
     all_weights = result.weights if weights else None
     if weights and all_weights is None:
