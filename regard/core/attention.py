@@ -16,7 +16,7 @@ from regard.core.checks import fraction
 from regard.core.local import LocalPredictive
 from regard.core.memory import Memory
 from regard.core.normalizers import Entmax, Entmax15, Hard, Normalizer, Softmax, Sparsemax
-from regard.core.observe import answer, check_extras
+from regard.core.observe import check_extras, run_with_outputs
 from regard.core.pattern_text import parse
 from regard.core.patterns import Full, Pattern
 from regard.core.plan import Plan, choose
@@ -71,7 +71,7 @@ def attention(
     parts = read_score(score), read_pattern(pattern), read_normalizer(normalizer)
     check_extras(top, lse, parts[-1])
     options = CallOptions(*parts, bias, allowed, position, dropout, generator)
-    return answer(choose(requests.read(query, key, value, options, lengths)), weights, top, lse)
+    return run_with_outputs(choose(requests.read(query, key, value, options, lengths)), weights, top, lse)
 
 
 def plan(

@@ -58,8 +58,8 @@ def coattend(
         if real is not None:
             allowed = real.unsqueeze(dim) if allowed is None else allowed & real.unsqueeze(dim)
     if allowed is not None:  # zero fully masked positions: they may hold NaN
-        a = requests.without_padding(a, allowed.any(-1).expand(*allowed.shape[:-2], a.shape[-2]))
-        b = requests.without_padding(b, allowed.any(-2).expand(*allowed.shape[:-2], b.shape[-2]))
+        a = requests.zero_hidden(a, allowed.any(-1).expand(*allowed.shape[:-2], a.shape[-2]))
+        b = requests.zero_hidden(b, allowed.any(-2).expand(*allowed.shape[:-2], b.shape[-2]))
     normalizer = read_normalizer(normalizer)
     a_to_b = requests.read(a, b, b, CallOptions(read_score(score), Full(), normalizer, bias, generator=generator))
     b_to_a = replace(a_to_b, query=b, key=a, value=a, bias=None if bias is None else bias.mT, seed=a_to_b.seed + 1)

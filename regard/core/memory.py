@@ -14,7 +14,7 @@ from regard.core import request as requests
 from regard.core.kernels.few_queries import PreparedKeys, unsupported
 from regard.core.local import LocalPredictive
 from regard.core.normalizers import Normalizer
-from regard.core.observe import answer, check_extras
+from regard.core.observe import check_extras, run_with_outputs
 from regard.core.patterns import Full, Pattern
 from regard.core.plan import choose
 from regard.core.request import CachedStates, CallOptions, Lengths
@@ -95,7 +95,7 @@ class Memory:
         options = CallOptions(
             owner.score, owner.pattern, normalizer, bias, allowed, position, owner.active_dropout, generator
         )
-        return answer(choose(requests.read_cached(query, self._states(), options)), weights, top, lse)
+        return run_with_outputs(choose(requests.read_cached(query, self._states(), options)), weights, top, lse)
 
     def prepare(self) -> Memory:
         """Return the memory with all that reads step by step share, computed for the current grad mode and autocast.
@@ -202,8 +202,8 @@ def zero_padding(key: Tensor, value: Tensor, lengths: Lengths | None) -> tuple[T
     leading = checks.common_leading(key=key, value=value)
     counts = requests.read_lengths(lengths, leading, key.shape[-2], key.device)
     visible = requests.visible_keys(counts, key.shape[-2])
-    zeroed = requests.without_padding(key, visible)
-    return zeroed, zeroed if value is key else requests.without_padding(value, visible), counts
+    zeroed = requests.zero_hidden(key, visible)
+    return zeroed, zeroed if value is key else requests.zero_hidden(value, visible), counts
 
 
 def _append_index(lengths: Tensor, keys: int, new: int) -> Tensor:

@@ -16,7 +16,7 @@ from regard.core.local import LocalPredictive, heads_of
 from regard.core.memory import Memory, zero_padding
 from regard.core.normalizers import Normalizer, Softmax
 from regard.core.patterns import Full, Pattern
-from regard.core.request import Lengths, ReadOptions, without_padding
+from regard.core.request import Lengths, ReadOptions, zero_hidden
 from regard.core.result import Result
 from regard.core.rotary import rotate
 from regard.core.scores import Additive, Cosine, General, Score, at_least_float32
@@ -226,7 +226,7 @@ def _without_hidden(key: Tensor, value: Tensor, allowed: Tensor) -> tuple[Tensor
     visible = visible.any(-2) if visible.dim() > 1 else visible
     if visible.shape[-1] != key.shape[-2] or visible.dim() > key.dim() - 1:
         return key, value  # the same for all positions, or a shape that the attention will refuse
-    return without_padding(key, visible), without_padding(value, visible)
+    return zero_hidden(key, visible), zero_hidden(value, visible)
 
 
 def _score(score: Score | str, width: int, heads: int) -> Score:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.core.checks import broadcast, whole_number
 from regard.core.kernels.cpu.energies import AdditiveTile, Scratch
-from regard.core.kernels.cpu.scan import best_weights, first, without_unused
+from regard.core.kernels.cpu.scan import best_weights, top_k, without_unused
 from regard.core.kernels.cpu.second_order import gradients
 from regard.core.kernels.cpu.tile_kernels import prepare, regroups, solve, unsuited
 from regard.core.kernels.flat import fold
@@ -31,11 +31,11 @@ def check_extras(top: int | None, lse: bool, normalizer: Normalizer) -> None:
         raise ValueError(f"lse: only Softmax has one, got {type(normalizer).__name__}")
 
 
-def answer(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
+def run_with_outputs(plan: Plan, weights: bool = False, top: int | None = None, lse: bool = False) -> Result:
     """Run the plan; return the context and the requested outputs, the others as None."""
     if isinstance(plan.kernel, Heads) and (top or lse) and not weights:
         groups = plan.by_head()
-        return join([answer(group, top=top, lse=lse) for _, group in groups], [heads for heads, _ in groups])
+        return join([run_with_outputs(group, top=top, lse=lse) for _, group in groups], [heads for heads, _ in groups])
     request, result = plan.request, plan.run()
     all_weights = result.weights if weights else None
     if weights and all_weights is None:
@@ -106,7 +106,7 @@ def _top(request: Request, result: Result, k: int, weights: Tensor | None) -> To
         weights = weights_of(request, memory_efficient_energies(request))[0]
     if weights is not None:
         keys = torch.arange(weights.shape[-1], device=weights.device).expand(weights.shape)
-        return Top(*without_unused(*first(weights.detach(), keys, k)))
+        return Top(*without_unused(*top_k(weights.detach(), keys, k)))
     assert isinstance(request.normalizer, Entmax)
     settings, (query, key, vector, _) = prepare(request, request.normalizer, regroup=regroups(request))
     lse = result.lse

@@ -45,7 +45,7 @@ def defined_energies(request: Request) -> Tensor:
 
 def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Return from the score's energies: weights [..., T, S]; for Hard the chosen keys and their log-probability."""
-    energies, gain = hide(request, energies)
+    energies, gain = masked_energies(request, energies)
     chosen = log_probability = None
     if isinstance(request.normalizer, Hard):
         weights, chosen = choose(request, energies, request.normalizer)
@@ -56,7 +56,7 @@ def weights_of(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | Non
     return weights if gain is None else weights * gain, chosen, log_probability
 
 
-def hide(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
+def masked_energies(request: Request, energies: Tensor) -> tuple[Tensor, Tensor | None]:
     """Return (energies + bias, −inf where masked, in float32 or better; the gain of predictive local attention)."""
     energies = at_least_float32(energies).expand(*request.leading, request.queries, request.keys)
     if request.bias is not None:
@@ -99,7 +99,7 @@ def log_probability_of(energies: Tensor, chosen: Tensor) -> Tensor:
 
 def log_sum_exp(request: Request, energies: Tensor) -> Tensor:
     """Return the natural log of Σ exp(energies / temperature), [..., T]; −inf, with gradient 0, where all is masked."""
-    energies, _ = hide(request, energies)
+    energies, _ = masked_energies(request, energies)
     if not request.keys:
         return energies.new_full(energies.shape[:-1], -torch.inf)
     assert isinstance(request.normalizer, Softmax)

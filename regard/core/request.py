@@ -15,7 +15,7 @@ from regard.core import checks
 from regard.core.local import LocalPredictive, heads_of
 from regard.core.normalizers import Normalizer
 from regard.core.patterns import Full, Pattern, check_custom
-from regard.core.scores import AdditiveTerms, Bilinear, Score, Terms, at_least_float32, terms_of
+from regard.core.scores import AdditiveTerms, BilinearTerms, Score, Terms, at_least_float32, terms_of
 from regard.runtime.precision import autocast_dtype
 from regard.runtime.transforms import active_transform
 
@@ -36,7 +36,7 @@ class Request:
     bias: Tensor | None
     """broadcasts to [*leading, T, S]"""
     visible: Tensor | None
-    """bool [..., S], broadcasts to [*leading, S]: False is padding"""
+    """bool [..., S], broadcasts to [*leading, S]: False at padding and at keys that `allowed` hides from every query"""
     allowed: Tensor | None
     """bool, broadcasts to [*leading, T, S]; None if the mask is the same for all queries"""
     lengths: Tensor | None
@@ -83,9 +83,9 @@ class Request:
         return self._terms[0]
 
     @property
-    def bilinear(self) -> Bilinear | None:
+    def bilinear(self) -> BilinearTerms | None:
         """The terms of a bilinear score; None of any other."""
-        return self.terms if isinstance(self.terms, Bilinear) else None
+        return self.terms if isinstance(self.terms, BilinearTerms) else None
 
     @property
     def additive(self) -> AdditiveTerms | None:
@@ -196,13 +196,13 @@ def _request(
     bias, allowed = _check_pairs(bias, allowed, (*leading, *sizes), query)
     zeroed = remembered and allowed is None
     if allowed is not None:
-        visible, allowed = _hide(visible, allowed, sizes[1])
+        visible, allowed = _split_mask(visible, allowed, sizes[1])
         prepared = None  # for other visible keys
     dropout = checks.fraction("dropout", dropout)
     return Request(
         query=query,
-        key=key if zeroed else without_padding(key, visible),
-        value=value if zeroed else without_padding(value, visible),
+        key=key if zeroed else zero_hidden(key, visible),
+        value=value if zeroed else zero_hidden(value, visible),
         score=score,
         pattern=pattern,
         normalizer=normalizer,
@@ -233,7 +233,7 @@ def _check_pairs(
     return bias, allowed
 
 
-def without_padding(states: Tensor, visible: Tensor | None) -> Tensor:
+def zero_hidden(states: Tensor, visible: Tensor | None) -> Tensor:
     """Return states [..., S, D] with 0 where not visible [..., S]; the gradient there is 0, even if padding was NaN."""
     return states if visible is None else torch.where(visible[..., None], states, 0)
 
@@ -267,7 +267,7 @@ def visible_keys(counts: Tensor | None, keys: int) -> Tensor | None:
     return None if counts is None else torch.arange(keys, device=counts.device) < counts[..., None]
 
 
-def _hide(visible: Tensor | None, allowed: Tensor, keys: int) -> tuple[Tensor, Tensor | None]:
+def _split_mask(visible: Tensor | None, allowed: Tensor, keys: int) -> tuple[Tensor, Tensor | None]:
     """Return (visible [..., S], allowed [..., T, S]): the mask of keys for all queries, and that of pairs."""
     by_key = allowed.any(-2) if allowed.shape[-2] else allowed.new_zeros(*allowed.shape[:-2], allowed.shape[-1])
     by_key = by_key.expand(*by_key.shape[:-1], keys)

@@ -21,7 +21,7 @@ from regard.runtime.precision import without_autocast
 Select = Callable[[Tensor], Tensor]
 
 
-class Bilinear(NamedTuple):
+class BilinearTerms(NamedTuple):
     """Terms of a bilinear score: energy = scale · q'ᵀk'"""
 
     query: Tensor  # q' [..., T, D]
@@ -41,9 +41,9 @@ class Bilinear(NamedTuple):
         """Return (scale, v) of the energies divided by a temperature; this family has no v."""
         return self.scale / temperature, None
 
-    def select(self, states: Select, vectors: Select) -> Bilinear:
+    def select(self, states: Select, vectors: Select) -> BilinearTerms:
         """Return the terms of some heads, which `states` selects from [..., N, D] and `vectors` from [..., H]."""
-        return Bilinear(states(self.query), states(self.key), self.scale)
+        return BilinearTerms(states(self.query), states(self.key), self.scale)
 
     @property
     def flops_per_pair(self) -> int:
@@ -84,7 +84,7 @@ class AdditiveTerms(NamedTuple):
         return 4 * self.query.shape[-1]
 
 
-Terms = Bilinear | AdditiveTerms  # what kernels compute a score with
+Terms = BilinearTerms | AdditiveTerms  # what kernels compute a score with
 
 
 class Score(nn.Module, ABC):
@@ -128,8 +128,8 @@ class Dot(Score):
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         return query @ key.mT
 
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
-        return Bilinear(query, key_side, 1.0)
+    def terms(self, query: Tensor, key_side: Tensor) -> BilinearTerms:
+        return BilinearTerms(query, key_side, 1.0)
 
 
 class ScaledDot(Score):
@@ -138,8 +138,8 @@ class ScaledDot(Score):
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         return query @ key.mT / math.sqrt(query.shape[-1])
 
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
-        return Bilinear(query, key_side, 1 / math.sqrt(query.shape[-1]))
+    def terms(self, query: Tensor, key_side: Tensor) -> BilinearTerms:
+        return BilinearTerms(query, key_side, 1 / math.sqrt(query.shape[-1]))
 
 
 class General(Score):
@@ -155,8 +155,8 @@ class General(Score):
     def energies(self, query: Tensor, key: Tensor) -> Tensor:
         return query @ self.weight @ key.mT  # [..., T, Dq] [Dq, Dk] [..., Dk, S]
 
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
-        return Bilinear(query @ self.weight, key_side, 1.0)
+    def terms(self, query: Tensor, key_side: Tensor) -> BilinearTerms:
+        return BilinearTerms(query @ self.weight, key_side, 1.0)
 
     def expects(self) -> tuple[int, int]:
         return self.weight.shape[-2], self.weight.shape[-1]
@@ -190,8 +190,8 @@ class Cosine(Score):
     def key_side(self, key: Tensor) -> Tensor:
         return unit(key)
 
-    def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
-        return Bilinear(self._times_tau(unit(query)), key_side, 1.0)
+    def terms(self, query: Tensor, key_side: Tensor) -> BilinearTerms:
+        return BilinearTerms(self._times_tau(unit(query)), key_side, 1.0)
 
     def _times_tau(self, query: Tensor) -> Tensor:
         """Return τ · query."""
@@ -258,9 +258,9 @@ class Additive(Score):
 def terms_of(score: Score, query: Tensor, key_side: Tensor) -> Terms:
     """Return the terms of a score for queries [..., T, Dq] and k' [..., S, D], checked."""
     terms = score.terms(query, key_side)
-    if not isinstance(terms, (Bilinear, AdditiveTerms)):
+    if not isinstance(terms, (BilinearTerms, AdditiveTerms)):
         got = f"got {type(terms).__name__}; a score of neither family leaves `terms` undefined"
-        raise TypeError(f"score: {score.title}.terms: expected Bilinear or AdditiveTerms, {got}")
+        raise TypeError(f"score: {score.title}.terms: expected BilinearTerms or AdditiveTerms, {got}")
     q, k = terms.query, terms.key
     if q.size(-1) != k.size(-1) or q.size(-2) != query.size(-2) or k.size(-2) != key_side.size(-2):
         wanted = f"q' [..., {query.size(-2)}, D] and k' [..., {key_side.size(-2)}, D]"

@@ -21,7 +21,7 @@ from regard import (
     per_head,
     plan,
 )
-from regard.core.scores import Bilinear
+from regard.core.scores import BilinearTerms
 
 Q = torch.randn(2, 2, 6, 4)
 
@@ -181,9 +181,9 @@ def test_wrong_energies_are_named(energies, error, message: str) -> None:
 @pytest.mark.parametrize(
     ("terms", "error", "message"),
     [
-        (lambda q, k: (q, k), TypeError, "expected Bilinear or AdditiveTerms, got tuple"),
+        (lambda q, k: (q, k), TypeError, "expected BilinearTerms or AdditiveTerms, got tuple"),
         (lambda q, k: None, TypeError, "got NoneType; a score of neither family leaves `terms` undefined"),
-        (lambda q, k: Bilinear(q[..., :2], k, 1.0), ValueError, r"expected q' \[..., 1, D\] and k' \[..., 5, D\]"),
+        (lambda q, k: BilinearTerms(q[..., :2], k, 1.0), ValueError, r"expected q' \[..., 1, D\] and k' \[..., 5, D\]"),
     ],
 )
 def test_wrong_terms_are_named(terms, error, message: str) -> None:
@@ -191,7 +191,7 @@ def test_wrong_terms_are_named(terms, error, message: str) -> None:
         def energies(self, query: Tensor, key: Tensor) -> Tensor:
             return query @ key.mT
 
-        def terms(self, query: Tensor, key_side: Tensor) -> Bilinear:
+        def terms(self, query: Tensor, key_side: Tensor) -> BilinearTerms:
             return terms(query, key_side)
 
     query, key = torch.randn(2, 1, 4), torch.randn(2, 5, 4)

@@ -27,7 +27,7 @@ from regard import (
     plan,
 )
 from regard.core.memory import Memory
-from regard.core.observe import answer
+from regard.core.observe import run_with_outputs
 from regard.core.plan import Plan, Reference
 
 D = torch.float64
@@ -253,7 +253,7 @@ def test_gradients_of_gradients_of_every_kernel(arguments: dict[str, Any]) -> No
     given = {name: value for name, value in arguments.items() if name not in asked}
     result = []
     for kernel in (plan(*states, **given).kernel, Reference()):
-        out = answer(Plan(plan(*states, **given).request, kernel, ()), **asked)
+        out = run_with_outputs(Plan(plan(*states, **given).request, kernel, ()), **asked)
         total = sum(x.sin().sum() for x in (out.context, out.weights, out.lse) if x is not None)
         grads = torch.autograd.grad(total, leaves, create_graph=True)
         result.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))

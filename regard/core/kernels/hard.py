@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.core.kernels.cpu.scan import best_energy
+from regard.core.kernels.cpu.scan import best_key
 from regard.core.kernels.cpu.tile_kernels import pairs_in_tiles, prepare, solve, unregroupable, unsuited
 from regard.core.kernels.kernel import Kernel
 from regard.core.normalizers import MASKED_ENERGY, Hard, Softmax
@@ -42,7 +42,7 @@ class HardChoice(Kernel):
         assert isinstance(hard, Hard)
         regroup = unregroupable(request) is None
         settings, (query, key, vector, _) = prepare(request, Softmax(), gumbel=hard.sample, regroup=regroup)
-        chosen = best_energy(settings, query, key, vector).view(*request.leading, request.queries)
+        chosen = best_key(settings, query, key, vector).view(*request.leading, request.queries)
         soft = None
         if hard.surrogate is not None:
             soft, _ = solve(request, hard.surrogate, request.value.detach(), gumbel=hard.sample, regroup=regroup)

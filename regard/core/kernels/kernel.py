@@ -20,7 +20,8 @@ class Kernel(ABC):
 
     @abstractmethod
     def run(self, request: Request) -> Result:
-        """Return the context, with by-products: the lse, or for Hard the chosen keys."""
+        """Return the context, and what the kernel computes anyway: weights, lse, for Hard `chosen` and
+        `log_probability`. observe.py computes what else is requested."""
 
     def computed_pairs(self, request: Request) -> int:
         """Return how many pairs of a query and a key are computed for each row of the batch."""

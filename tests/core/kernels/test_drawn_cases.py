@@ -11,7 +11,7 @@ from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.dense import Dense, SmallDense
 from regard.core.kernels.hard import DenseHard, HardChoice
 from regard.core.kernels.kernel import Kernel
-from regard.core.observe import answer
+from regard.core.observe import run_with_outputs
 from regard.core.plan import HEADS, Plan
 from regard.core.reference import log_sum_exp, reference
 from tests.core.drawn import NORMALIZERS, Case, cases, strided, unions
@@ -51,7 +51,7 @@ def check(kernel: Kernel, case: Case) -> None:
     assume(kernel.refuse(request) is None)
     soft = isinstance(request.normalizer, Softmax)
     plain = kernel.run(request)
-    result = answer(Plan(request, kernel, ()), weights=True, top=3, lse=soft)
+    result = run_with_outputs(Plan(request, kernel, ()), weights=True, top=3, lse=soft)
     expected = reference(request)
     assert result.weights is not None and expected.weights is not None and result.top is not None
     assert torch.equal(result.context, plain.context), "asking for more changed the context"
@@ -80,7 +80,7 @@ def check(kernel: Kernel, case: Case) -> None:
 
 def check_top(kernel: Kernel, case: Case, weights: Tensor) -> None:
     """The largest three without the matrix, against sorting the matrix."""
-    top = answer(Plan(case.request, kernel, ()), top=3).top
+    top = run_with_outputs(Plan(case.request, kernel, ()), top=3).top
     assert top is not None
     ordered, positions = weights.detach().sort(dim=-1, descending=True, stable=True)
     filled = torch.nn.functional.pad(ordered, (0, 3))[..., :3]

@@ -69,7 +69,7 @@ class HeavyTile(Tile):
 
 
 @dataclass(frozen=True)
-class Term:
+class PatternTerm:
     """The pairs that `pattern` allows and `without` does not, in classes of positions mod `step`."""
 
     pattern: Pattern
@@ -101,7 +101,7 @@ class Masks:
 
 
 @dataclass(frozen=True)
-class Part(Term):
+class Part(PatternTerm):
     """A term with its tiles."""
 
     _: KW_ONLY
@@ -117,35 +117,35 @@ class Part(Term):
 @lru_cache(maxsize=64)
 def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
     """Return the parts of a pattern; without `regroup`, the whole pattern is one part. Cached for the next call."""
-    terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
+    terms = pattern_terms(pattern, queries, keys, position) if regroup else (PatternTerm(pattern),)
     return tuple(_part(term, queries, keys, position) for term in terms)
 
 
 @lru_cache(maxsize=256)
-def terms_of(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[Term, ...]:
+def pattern_terms(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[PatternTerm, ...]:
     """Return the terms of a pattern: all that has no stride, then each strided term without the pairs before it.
 
     Cached, because several kernels look at them to decide whether to refuse.
     """
     reach = max(position + queries, keys)
     # A stride beyond the sequence leaves only i = j.
-    terms = [term if term.step < reach else term.unstrided & Window(0) for term in _terms(pattern)]
+    terms = [term if term.step < reach else term.unstrided & Window(0) for term in _as_union(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
     covered = reduce(or_, plain) if plain else None
-    result = [] if covered is None else [Term(covered)]
+    result = [] if covered is None else [PatternTerm(covered)]
     for term in strided:
-        result.append(Term(term.unstrided, covered, term.step))
+        result.append(PatternTerm(term.unstrided, covered, term.step))
         covered = term if covered is None else covered | term
     return tuple(result)
 
 
-def _terms(pattern: Pattern) -> list[Pattern]:
+def _as_union(pattern: Pattern) -> list[Pattern]:
     """Return the pattern as a union of terms; & is distributed over | where a stride inside would otherwise be lost."""
     if isinstance(pattern, Either):
-        return [term for inner in pattern.patterns for term in _terms(inner)]
+        return [term for inner in pattern.patterns for term in _as_union(inner)]
     if isinstance(pattern, Both):
-        factors = [_terms(inner) for inner in pattern.patterns]
+        factors = [_as_union(inner) for inner in pattern.patterns]
         strides = any(term.step > 1 for terms in factors for term in terms)
         combinations = list(product(*factors))
         if strides and len(combinations) <= _MAX_TERMS:
@@ -153,9 +153,9 @@ def _terms(pattern: Pattern) -> list[Pattern]:
     return [pattern]
 
 
-def _part(term: Term, queries: int, keys: int, position: int) -> Part:
+def _part(term: PatternTerm, queries: int, keys: int, position: int) -> Part:
     pattern, step = term.pattern, term.step
-    offset, first_class = position % step, position // step
+    offset, first_member = position % step, position // step
     rows = -(-(offset + queries) // step) if queries else 0  # per class
     columns = -(-keys // step)
     heavy = [] if step > 1 else [r - position for r in pattern.heavy_rows if position <= r < position + queries]
@@ -165,11 +165,11 @@ def _part(term: Term, queries: int, keys: int, position: int) -> Part:
         stop = min(start + TILE_ROWS, rows)
         replaced = tuple(row - start for row in heavy[bisect_left(heavy, start) : bisect_left(heavy, stop)])
         if len(replaced) < stop - start:
-            spans, doubtful = columns_of(light, keys, first_class, ((start, stop),))
+            spans, doubtful = columns_of(light, keys, first_member, ((start, stop),))
             tiles.append(Tile((start, stop), spans, doubtful, replaced))
     heavy_tiles = []
     for tile_rows in (tuple(heavy[at : at + TILE_ROWS]) for at in range(0, len(heavy), TILE_ROWS)):
-        spans, doubtful = columns_of(term, keys, first_class, runs.runs(tile_rows))
+        spans, doubtful = columns_of(term, keys, first_member, runs.runs(tile_rows))
         if not spans and columns:  # these rows see no key, but must still replace what the other tiles computed
             spans = doubtful = ((0, 1),)
         heavy_tiles.append(HeavyTile(tile_rows, spans, doubtful))
@@ -182,16 +182,16 @@ def _part(term: Term, queries: int, keys: int, position: int) -> Part:
     )
 
 
-def columns_of(term: Term, keys: int, base: int, row_spans: Spans) -> tuple[Spans, Spans]:
+def columns_of(term: PatternTerm, keys: int, first_member: int, row_spans: Spans) -> tuple[Spans, Spans]:
     """Return (the keys that some rows may attend to, those of them that not certainly all rows may attend to).
 
-    Rows and keys are members of a class, whose first row is `base`.
+    Rows and keys are members of a class, whose first row is `first_member`.
     """
     pattern, without, step = term.pattern, term.without, term.step
     possible: Spans = ()
     certain: Spans = ((0, -(-keys // step)),)
     for start, stop in row_spans:
-        rows = ((base + start) * step, (base + stop) * step)
+        rows = ((first_member + start) * step, (first_member + stop) * step)
         reached = _outwards(pattern.spans(*rows, keys), step)
         sure = _inwards(pattern.certain(*rows, keys), step, keys)
         if without is not None:

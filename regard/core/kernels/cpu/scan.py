@@ -28,7 +28,7 @@ def without_unused(weights: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def best_energy(settings: TileSettings, query: Tensor, key: Tensor, vector: Tensor | None) -> Tensor:
+def best_key(settings: TileSettings, query: Tensor, key: Tensor, vector: Tensor | None) -> Tensor:
     """Return the key with the highest energy, int64 [G, T]; ties to the first; −1 where a query sees no key."""
     return _top_k(settings, query, key, vector, None, 1, raw=True)[1][..., 0]
 
@@ -51,7 +51,7 @@ def _top_k(
         else:
             values, positions = torch.cat([values, part_values], -1), torch.cat([positions, part_positions], -1)
             ascending = positions.argsort(dim=-1)
-            values, positions = first(values.gather(-1, ascending), positions.gather(-1, ascending), k)
+            values, positions = top_k(values.gather(-1, ascending), positions.gather(-1, ascending), k)
     assert values is not None and positions is not None
     return values, positions
 
@@ -72,13 +72,13 @@ def _top_k_of_part(tiled: TileAccess, lse: Tensor | None, k: int, raw: bool) -> 
                 values = values.sub_(tiled.rows_of(lse_by_class, tile, chunk)).exp_()  # type: ignore[arg-type]
             _, j = tiled.positions(tile, chunk, tile.spans)  # [classes, 1, 1, C]
             positions = j.expand(-1, chunk[1].stop - chunk[1].start, values.shape[1], -1).flatten(0, 1)
-            tile_values, tile_positions = first(values, positions, k)
+            tile_values, tile_positions = top_k(values, positions, k)
             tiled.put_rows(best_values, tile, chunk, tile_values)
             tiled.put_rows(best_positions, tile, chunk, tile_positions.masked_fill(tile_values == -torch.inf, -1))
     return ungroup(best_values, tiled.queries, tiled.offset), ungroup(best_positions, tiled.queries, tiled.offset)
 
 
-def first(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def top_k(values: Tensor, positions: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values with their positions. Positions ascend in the input, so ties go to the lower one;
     missing values are −inf and −1."""
     order = _argtop_k(values, min(k, values.shape[-1]))

@@ -18,7 +18,7 @@ from regard.core.kernels.flat import FlatRows
 from regard.core.normalizers import Softmax
 from regard.core.reference import counters, drop, log_sum_exp, weights_of
 from regard.core.request import Request
-from regard.core.scores import AdditiveTerms, Bilinear, PrecomputedTerms, at_least_float32
+from regard.core.scores import AdditiveTerms, BilinearTerms, PrecomputedTerms, at_least_float32
 from regard.runtime import noise
 from regard.runtime.precision import without_autocast
 
@@ -41,7 +41,7 @@ def defined(
     settings: TileSettings, query: Tensor, key: Tensor, value: Tensor, vector: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return what the tiles compute, (context [..., T, Dv], lse [G, T]), computed by the reference."""
-    terms = Bilinear(query, key, settings.scale) if vector is None else AdditiveTerms(query, key, vector)
+    terms = BilinearTerms(query, key, settings.scale) if vector is None else AdditiveTerms(query, key, vector)
     index = None if settings.bias is None else settings.bias.index
     request = Request(
         query=query,
@@ -57,8 +57,8 @@ def defined(
         position=settings.position,
         dropout=settings.dropout,
         seed=settings.seed,
-        leading=settings.rows.shape,
-        row_numbers=settings.rows,
+        leading=settings.row_numbers.shape,
+        row_numbers=settings.row_numbers,
     )
     with without_autocast(query.device):
         energies = terms.energies()

@@ -51,7 +51,7 @@ class TileSettings:
     """bool [G, T, S or 1]"""
     bias: FlatRows | None
     """[G, T or 1, S or 1]"""
-    rows: Tensor
+    row_numbers: Tensor
     """int64 [G]: the numbers of the rows of the batch, from which noise is computed"""
     dropout: float
     seed: int | Tensor
@@ -175,10 +175,10 @@ class TileAccess:
         if self.settings.gumbel:
             drawn = noise.gumbel(self.settings.noise_seed, *self.counters(tile, chunk), dtype=energies.dtype)
             by_class.add_(drawn, alpha=self.settings.gumbel)
-        self._hide(by_class, tile, chunk)
+        self._mask_(by_class, tile, chunk)
         return energies
 
-    def _hide(self, energies: Tensor, tile: Tile, chunk: Chunk) -> None:
+    def _mask_(self, energies: Tensor, tile: Tile, chunk: Chunk) -> None:
         """Set energies [classes, g, R, C] to −inf, in place, where pattern, padding or the caller's mask hide keys."""
         spans = tile.doubtful if len(tile.doubtful) <= _MAX_SPANS else tile.spans
         for span, at in _within(tile.spans, spans):
@@ -217,7 +217,7 @@ class TileAccess:
     def counters(self, tile: Tile, chunk: Chunk) -> tuple[Tensor, Tensor, Tensor]:
         """Return (rows of the batch, i, j), from which the noise of the tile's pairs is computed."""
         i, j = self.positions(tile, chunk, tile.spans)
-        return self.settings.rows[chunk[1]][:, None, None], i, j
+        return self.settings.row_numbers[chunk[1]][:, None, None], i, j
 
     def dropout_mask(self, tile: Tile, chunk: Chunk, dtype: torch.dtype) -> Tensor | None:
         """Return the factors of dropout, [B, R, C], each 0 or 1 / (1 − dropout); None without dropout."""

@@ -3,7 +3,7 @@
 The weights are recomputed, those of a softmax as p = exp(energy − lse) with the merged lse of all parts, so that every
 part's weights are final and the merge itself needs no gradient. With g the gradient of the context:
 
-    dV += pᵀ g,      dp = g Vᵀ,      de = p ⊙ (dp − Σ g ⊙ context + dlse),      and from de by the score to q and k
+    dV += pᵀ g,   dp = g Vᵀ,   de = p ⊙ (dp − δ),   δ = Σ g ⊙ context − dlse,   and from de by the score to q and k
 """
 
 from __future__ import annotations
@@ -44,18 +44,17 @@ class Backward:
         rows = self.query.shape[0]
         g = torch.zeros_like(context) if grad_context is None else grad_context
         g = g.reshape(rows, *context.shape[-2:])
-        # de = p ⊙ (dp − offset) with offset = Σ g ⊙ context − dlse
-        offset = at_least_float32(g.new_empty(*g.shape[:2], 1))
+        delta = at_least_float32(g.new_empty(*g.shape[:2], 1))
         for row, index in enumerate(product(*map(range, context.shape[:-2]))):
             # one row at a time: the product for all rows would be as large as the context
-            offset[row] = (at_least_float32(g[row]) * at_least_float32(context[index])).sum(-1, keepdim=True)
+            delta[row] = (at_least_float32(g[row]) * at_least_float32(context[index])).sum(-1, keepdim=True)
         if grad_lse is not None and lse.numel():
-            offset = offset - grad_lse[..., None]
+            delta = delta - grad_lse[..., None]
         # a row that sees no key has lse −inf: +inf in its place makes every weight 0
         row_lse = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None] if lse.numel() else None
         totals: list[Tensor | None] = [None, None, None]
         for part in self.settings.parts:
-            grads = self._part(TileAccess(self.settings, part, self.query, self.key, self.vector), g, offset, row_lse)
+            grads = self._part(TileAccess(self.settings, part, self.query, self.key, self.vector), g, delta, row_lse)
             totals = [new if old is None else old.add_(new) for old, new in zip(totals, grads, strict=True)]
         grad_query, grad_key, grad_value = (None if total is None else total.to(self.query.dtype) for total in totals)
         grad_vector = None if self.grad_vector is None else self.grad_vector.to(self.query.dtype)
@@ -64,12 +63,12 @@ class Backward:
             grad_bias = self.grad_bias.tensor.to(self.settings.bias.tensor.dtype)
         return grad_query, grad_key, grad_value, grad_vector, grad_bias, None
 
-    def _part(self, tiled: TileAccess, g: Tensor, offset: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _part(self, tiled: TileAccess, g: Tensor, delta: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return the part's gradients of query [G, T, D], key [G, S, D] and value [G, S, Dv]."""
         value = tiled.by_key(self.value)
         dtype = at_least_float32(value[:0]).dtype
         grads = tuple(blank(x, x.shape[-1], 0.0, dtype) for x in (tiled.query, tiled.key, value))
-        rows = [tiled.by_query(g), tiled.by_query(offset)]
+        rows = [tiled.by_query(g), tiled.by_query(delta)]
         lse = None if lse is None else tiled.by_query(lse)
         for tile in tiled.part.all_tiles:
             for chunk in tiled.chunks(tile):
@@ -82,10 +81,10 @@ class Backward:
     ) -> None:
         q, k = tiled.rows_of(tiled.query, tile, chunk), tiled.keys_of(tiled.key, tile, chunk)
         v = tiled.keys_of(value, tile, chunk)
-        g, offset = (tiled.rows_of(x, tile, chunk) for x in rows)
+        g, delta = (tiled.rows_of(x, tile, chunk) for x in rows)
         if tile.replaced:  # heavy tiles computed these rows: here they have no gradient
             numbers = torch.tensor(tile.replaced, device=g.device)
-            g, offset = g.index_fill(1, numbers, 0), offset.index_fill(1, numbers, 0)
+            g, delta = g.index_fill(1, numbers, 0), delta.index_fill(1, numbers, 0)
         energies = tiled.energies(tile, chunk, q, k)
         if lse is None:
             weights = self.settings.normalizer.weigh(energies)
@@ -97,13 +96,13 @@ class Backward:
             tiled.add_keys(grads[2], tile, chunk, torch.bmm(used.mT, g))
         if not self.energies_needed:
             return
-        grad_energies = tiled.scratch.bmm("grad_weights", g, v.mT)  # dp
+        grad_weights = tiled.scratch.bmm("grad_weights", g, v.mT)  # dp
         if dropout_mask is not None:
-            grad_energies.mul_(dropout_mask)
+            grad_weights.mul_(dropout_mask)
         if lse is None:
-            grad_energies = self.settings.normalizer.backward(weights, grad_energies)
+            grad_energies = self.settings.normalizer.backward(weights, grad_weights)
         else:
-            grad_energies.sub_(offset).mul_(weights)  # de
+            grad_energies = grad_weights.sub_(delta).mul_(weights)  # de
         grad_q, grad_k, grad_vector = tiled.score(chunk).backward(grad_energies, q, k)
         tiled.put_rows(grads[0], tile, chunk, grad_q)
         tiled.add_keys(grads[1], tile, chunk, grad_k)

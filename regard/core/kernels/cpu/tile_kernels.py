@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from regard.core.kernels.cpu.parts import Part, Term, parts_of, terms_of
+from regard.core.kernels.cpu.parts import Part, PatternTerm, parts_of, pattern_terms
 from regard.core.kernels.cpu.tile_access import TileSettings
 from regard.core.kernels.cpu.tile_attention import attend
 from regard.core.kernels.flat import FlatRows, fold
@@ -124,7 +124,7 @@ def prepare(
         visible=None if request.visible is None else FlatRows.fold(request.visible, leading, 1),
         allowed=None if request.allowed is None else FlatRows.fold(request.allowed, leading, 2),
         bias=bias,
-        rows=request.rows.reshape(-1),
+        row_numbers=request.rows.reshape(-1),
         dropout=request.dropout,
         seed=request.seed,
         gumbel=1 / temperature if gumbel else 0.0,
@@ -143,9 +143,9 @@ def _heads_inside(query: Tensor) -> bool:
     return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
 
 
-def _terms(request: Request) -> tuple[Term, ...]:
+def _terms(request: Request) -> tuple[PatternTerm, ...]:
     assert isinstance(request.pattern, Pattern)
-    return terms_of(request.pattern, request.queries, request.keys, request.position)
+    return pattern_terms(request.pattern, request.queries, request.keys, request.position)
 
 
 def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:

@@ -18,13 +18,12 @@ from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.gpu import additive_device as device
 from regard.core.kernels.gpu import additive_state_device as state_device
-from regard.core.kernels.gpu.blocks import BlockLists, Lists, blocks_of, pieces_of
+from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, BlockLists, Lists, blocks_of, pieces_of
 from regard.core.kernels.gpu.delta import delta_of
-from regard.core.kernels.gpu.device import compile_ahead, launch, mask_arguments
+from regard.core.kernels.gpu.launch import compile_ahead, launch, mask_arguments
 from regard.core.patterns import Pattern
 from regard.runtime.device_guard import device_guard
 
-HEIGHT, WIDTH = 64, 64  # queries and keys of a block
 STRIP = 16  # states of a block that a warp computes
 VALUE_FEATURES = 64  # features of values that a program computes
 ENOUGH_WARPS = 4096

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.core import spans as runs
-from regard.core.kernels.cpu.parts import Term, columns_of, terms_of
+from regard.core.kernels.cpu.parts import PatternTerm, columns_of, pattern_terms
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.patterns import Pattern
@@ -81,9 +81,9 @@ def arrangements_of(
     Without `regroup`, or with fewer queries than classes, there is one arrangement that keeps the order of positions:
     with so few queries, sorting the keys would take longer than attending to all of them.
     """
-    terms = terms_of(pattern, queries, keys, position) if regroup else (Term(pattern),)
+    terms = pattern_terms(pattern, queries, keys, position) if regroup else (PatternTerm(pattern),)
     if max(term.step for term in terms) > max(1, queries):
-        terms = (Term(pattern),)
+        terms = (PatternTerm(pattern),)
     return tuple(_arrangement(term, queries, keys, position) for term in terms)
 
 
@@ -99,7 +99,7 @@ def merged(outputs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     return context.to(outputs[0][0].dtype), total
 
 
-def _arrangement(term: Term, queries: int, keys: int, position: int) -> Arrangement:
+def _arrangement(term: PatternTerm, queries: int, keys: int, position: int) -> Arrangement:
     if term.step == 1:
         return Arrangement(term.pattern, 1, position, queries, keys)
     members = -(-(position % term.step + queries) // term.step), -(-keys // term.step)
@@ -128,7 +128,7 @@ def _unsorted(states: Tensor, step: int, offset: int, length: int) -> Tensor:
 class ByClass(Pattern):
     """A term with a step as a pattern of places: sorted by class, then by member of the class."""
 
-    term: Term
+    term: PatternTerm
     keys: int
     first: int  # the member of its class that the first query is
     query_members: int

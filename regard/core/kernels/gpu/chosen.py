@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.gpu.blocks import next_power_of_two
-from regard.core.kernels.gpu.device import compile_ahead, launch
+from regard.core.kernels.gpu.launch import compile_ahead, launch
 from regard.core.kernels.hard import gather_keys
 from regard.runtime.device_guard import device_guard
 

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.core.kernels.gpu.device import launch
+from regard.core.kernels.gpu.launch import launch
 
 QUERIES_PER_PROGRAM = 32
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.gpu.arrangement import Arrangement, arrangements_of, merged
 from regard.core.kernels.gpu.delta import delta_of
-from regard.core.kernels.gpu.device import compile_ahead
 from regard.core.kernels.gpu.dot_problem import LOG2, DotBackwardInputs, DotProblem, DotSettings
+from regard.core.kernels.gpu.launch import compile_ahead
 from regard.core.kernels.gpu.query_groups import query_groups_of
 from regard.runtime.device_guard import device_guard
 

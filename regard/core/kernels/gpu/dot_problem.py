@@ -10,12 +10,11 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.flat import FlatRows
-from regard.core.kernels.gpu import blocks
-from regard.core.kernels.gpu import dot_device as device
+from regard.core.kernels.gpu import blocks, dot_device
 from regard.core.kernels.gpu.arrangement import Arrangement
 from regard.core.kernels.gpu.blocks import Lists
-from regard.core.kernels.gpu.device import launch, mask_arguments, shared_memory
 from regard.core.kernels.gpu.jobs import Jobs
+from regard.core.kernels.gpu.launch import launch, mask_arguments, shared_memory
 from regard.core.kernels.gpu.query_groups import QueryGroup
 from regard.core.kernels.gpu.tile_size import stages, tile_width, warps
 from regard.core.patterns import Pattern
@@ -89,7 +88,7 @@ class DotProblem:
         lse = self._empty_float32(self.rows, self.queries)
         part_context = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT, self.values)
         part_lse = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT)
-        self._launch(device.forward, jobs, self.group.blocks.by_query, context, lse, part_context, part_lse)
+        self._launch(dot_device.forward, jobs, self.group.blocks.by_query, context, lse, part_context, part_lse)
         if jobs.split is not None:
             jobs.split.mix(part_context, part_lse, context, lse)
         return context, lse
@@ -99,7 +98,7 @@ class DotProblem:
         jobs, scale = self.group.by_query, self.settings.scale
         result = self._empty_result(self.query, *self.query.shape)
         parts = self._empty_float32(self.rows, jobs.parts, blocks.HEIGHT, self.features)
-        self._launch(device.query_gradient, jobs, self.group.blocks.by_query, *inputs, result, parts, scale)
+        self._launch(dot_device.query_gradient, jobs, self.group.blocks.by_query, *inputs, result, parts, scale)
         if jobs.split is not None:
             jobs.split.add(parts, result)
         return result
@@ -116,7 +115,7 @@ class DotProblem:
         lists, masks = heavy_problem.group.blocks.by_key, heavy_problem.group.masks
         _, heavy_positions, _ = heavy_problem.noise_arguments
         self._launch(
-            device.key_gradient, jobs, self.group.blocks.by_key,
+            dot_device.key_gradient, jobs, self.group.blocks.by_key,
             *inputs, grad_key, grad_value, part_key, part_value, self.settings.scale,
             heavy_problem.query, *heavy_inputs, lists.starts, lists.others, lists.masks, masks, heavy_positions,
             heavy_problem.queries, jobs.leads, HEAVY=heavy is not None,

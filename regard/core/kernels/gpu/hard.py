@@ -11,10 +11,10 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.core.kernels.gpu import blocks
-from regard.core.kernels.gpu.device import launch
 from regard.core.kernels.gpu.dot import dot_terms
 from regard.core.kernels.gpu.dot_device import _load_rows, _masked, _noise_inputs
 from regard.core.kernels.gpu.dot_problem import DotProblem, DotSettings
+from regard.core.kernels.gpu.launch import launch
 from regard.core.kernels.gpu.noise_device import gumbel
 from regard.core.kernels.gpu.tile_size import tile_width
 from regard.runtime.device_guard import device_guard

@@ -12,7 +12,7 @@ from regard.core.kernels.cpu.tile_kernels import regroups, unsuited
 from regard.core.kernels.flat import FlatRows, fold
 from regard.core.kernels.gpu.arrangement import arrangements_of, merged
 from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, group_blocks
-from regard.core.kernels.gpu.device import shared_memory, start_triton
+from regard.core.kernels.gpu.launch import shared_memory, start_triton
 from regard.core.kernels.gpu.tile_size import stages
 from regard.core.kernels.hard import hard_result
 from regard.core.kernels.kernel import Kernel
@@ -34,7 +34,7 @@ class FusedAdditive(Kernel):
     name = "fused additive"
 
     def refuse(self, request: Request) -> str | None:
-        if reason := _not_softmax(request) or _unsuited(request):
+        if reason := _not_softmax(request) or _why_not_fused(request):
             return reason
         if request.additive is None:
             return f"{request.score.title} is not additive"
@@ -73,7 +73,7 @@ class FusedDot(Kernel):
     name = "fused"
 
     def refuse(self, request: Request) -> str | None:
-        return _not_softmax(request) or _unsuited(request) or _not_products(request)
+        return _not_softmax(request) or _why_not_fused(request) or _not_products(request)
 
     def run(self, request: Request) -> Result:
         from regard.core.kernels.gpu.dot import attend
@@ -102,7 +102,7 @@ class FusedHard(Kernel):
     def refuse(self, request: Request) -> str | None:
         if not isinstance(request.normalizer, Hard):
             return f"{type(request.normalizer).__name__} gives weight to many keys"
-        reason = _unsuited(request) or _not_products(request)
+        reason = _why_not_fused(request) or _not_products(request)
         return reason or ("there is nothing to compute" if 0 in (request.queries, request.keys) else None)
 
     def run(self, request: Request) -> Result:
@@ -206,7 +206,7 @@ def _not_products(request: Request) -> str | None:
     return f"heads of {max(features, values)} features need more shared memory than the {available:,} bytes there are"
 
 
-def _unsuited(request: Request) -> str | None:
+def _why_not_fused(request: Request) -> str | None:
     """Return why none of the fused kernels can compute the request; None if one can."""
     if reason := why_no_triton(request.query.device) or unsuited(request):
         return reason

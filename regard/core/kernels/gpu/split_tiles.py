@@ -10,8 +10,8 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.core.kernels.gpu.blocks import next_power_of_two
-from regard.core.kernels.gpu.device import launch
 from regard.core.kernels.gpu.dot_device import _store_rows
+from regard.core.kernels.gpu.launch import launch
 
 STATES_PER_PROGRAM = 4  # few, because few tiles are split
 PARTS_AT_ONCE = 16  # parts that a program reads at a time

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from regard.core.kernels.gpu.blocks import next_power_of_two
+from regard.core.kernels.gpu.blocks import HEIGHT, next_power_of_two
 
-TILE_ROWS = 64  # queries or keys of a tile
 RESERVED_BYTES = 3072  # shared memory for everything but tiles
 MAX_STAGES = 3  # the stages of the pipeline that loads blocks while others are computed
 WIDE_FEATURES = 64  # features above which tiles of float32 take 8 warps
@@ -23,7 +22,7 @@ def stages(dtype: torch.dtype, features: int, values: int, precision: str, avail
     gradient of the keys needs the most tiles. 3 stages need no more memory than 2."""
     exact = dtype is torch.float32 and precision != "tf32"  # each number is stored as two parts
     several, one = (8, 6) if exact else (6, 6 if dtype is torch.float32 else 4)
-    tile = TILE_ROWS * (tile_width(features) + tile_width(values)) // 2 * dtype.itemsize
+    tile = HEIGHT * (tile_width(features) + tile_width(values)) // 2 * dtype.itemsize
     for count, tiles in ((MAX_STAGES, several), (1, one)):
         if tiles * tile + RESERVED_BYTES <= available:
             return count

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 pytest.importorskip("triton", minversion="3.4")
-from regard.core.kernels.gpu import device
+from regard.core.kernels.gpu import launch
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class FakeKernel:
 
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_COMPILER", device._Compiler())
-    monkeypatch.setattr(device, "_build_driver", lambda where: None)
-    monkeypatch.setattr(device, "_hash_triton", lambda: None)
-    monkeypatch.setattr(device, "device_guard", lambda where: torch.no_grad())
+    monkeypatch.setattr(launch, "_COMPILER", launch._Compiler())
+    monkeypatch.setattr(launch, "_build_driver", lambda where: None)
+    monkeypatch.setattr(launch, "_hash_triton", lambda: None)
+    monkeypatch.setattr(launch, "device_guard", lambda where: torch.no_grad())
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "device", lambda where: torch.no_grad())
 
@@ -58,10 +58,10 @@ def test_each_variant_is_compiled_once_and_before_it_is_launched() -> None:
 
     def run() -> None:
         for length, width in ((5, 16), (9, 16), (5, 32)):  # a length makes no other variant
-            device.launch(kernel, (1,), STATES, length, WIDTH=width)
+            launch.launch(kernel, (1,), STATES, length, WIDTH=width)
 
-    device.compile_ahead("some", GPU, run)
-    device.launch(kernel, (1,), STATES, 5, WIDTH=16)
+    launch.compile_ahead("some", GPU, run)
+    launch.launch(kernel, (1,), STATES, 5, WIDTH=16)
     assert sorted(kernel.asked[:2]) == [("compiled", (5, 16)), ("compiled", (5, 32))]
     assert kernel.asked[2:] == [("launched", (5, 16))]
 
@@ -70,8 +70,8 @@ def test_each_variant_is_compiled_once_and_before_it_is_launched() -> None:
 def test_a_combination_is_compiled_when_it_is_new() -> None:
     runs = []
     for combination in ("some", "some", "other"):
-        device.compile_ahead(combination, GPU, lambda name=combination: runs.append(name))
-    device.compile_ahead("some", torch.device("cpu"), lambda: runs.append("on a CPU"))
+        launch.compile_ahead(combination, GPU, lambda name=combination: runs.append(name))
+    launch.compile_ahead("some", torch.device("cpu"), lambda: runs.append("on a CPU"))
     assert runs == ["some", "other"]
 
 
@@ -83,11 +83,11 @@ def test_triton_is_started_once_and_before_anything_is_compiled(monkeypatch: pyt
         time.sleep(0.1)
         kernel.asked.append(("hashed", ()))
 
-    monkeypatch.setattr(device, "_hash_triton", hash_slowly)
-    device.start_triton(GPU)
-    device.start_triton(GPU)
-    device.compile_ahead("some", GPU, lambda: device.launch(kernel, (1,), STATES, 5, WIDTH=16))
-    device.launch(kernel, (1,), STATES, 5, WIDTH=16)
+    monkeypatch.setattr(launch, "_hash_triton", hash_slowly)
+    launch.start_triton(GPU)
+    launch.start_triton(GPU)
+    launch.compile_ahead("some", GPU, lambda: launch.launch(kernel, (1,), STATES, 5, WIDTH=16))
+    launch.launch(kernel, (1,), STATES, 5, WIDTH=16)
     assert [what for what, _ in kernel.asked] == ["hashed", "compiled", "launched"]
 
 
@@ -108,6 +108,6 @@ def test_a_kernel_that_cannot_be_compiled_says_so_when_it_is_launched() -> None:
             return lambda *arguments, **options: self.run()
 
     kernel = Broken()
-    device.compile_ahead("some", GPU, lambda: device.launch(kernel, (1,), STATES, 5, WIDTH=16))
+    launch.compile_ahead("some", GPU, lambda: launch.launch(kernel, (1,), STATES, 5, WIDTH=16))
     with pytest.raises(ValueError, match="no such instruction"):
-        device.launch(kernel, (1,), STATES, 5, WIDTH=16)
+        launch.launch(kernel, (1,), STATES, 5, WIDTH=16)
