@@ -6,7 +6,7 @@ the colours can be read with colour blindness and in greyscale print.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ TO_LAB = np.array(
 )
 
 
-@cache
+@lru_cache(maxsize=8)
 def shades(stops: tuple[str, ...]) -> tuple[str, ...]:
     """Return LEVELS + 1 colours, interpolated linearly between the stops in Oklab, where equal steps look equal."""
     labs = np.cbrt(np.array([_linear_rgb(stop) for stop in stops]) @ TO_CONES.T) @ TO_LAB.T

@@ -12,7 +12,6 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -79,7 +78,6 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-@cache
 def _assets() -> tuple[str, str]:
     """Return (style, script) of the page."""
     script = "\n".join(_read(name) for name in SCRIPTS)

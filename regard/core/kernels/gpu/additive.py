@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
 from regard.core.kernels.flat import FlatRows
-from regard.core.kernels.gpu import additive_device as device
+from regard.core.kernels.gpu import additive_device
 from regard.core.kernels.gpu import additive_state_device as state_device
 from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, BlockLists, Lists, blocks_of, pieces_of
 from regard.core.kernels.gpu.delta import delta_of
@@ -147,13 +147,13 @@ class _AdditiveProblem:
         for piece in pieces:
             energies, lists = self._energies(piece, *hidden_first), piece.blocks.by_query
             launch(
-                device.log_sum, (lists.tiles, self.rows),
+                additive_device.log_sum, (lists.tiles, self.rows),
                 energies, lse, lists.starts, lists.numbers, piece.first, self.queries, piece.blocks.count,
                 PARTS=len(energies), HEIGHT=HEIGHT, WIDTH=WIDTH,
             )  # fmt: skip
             grid = (lists.tiles, -(-self.features // VALUE_FEATURES), self.rows)
             tensors = energies, self.value, lse, context, lists.starts, lists.others, lists.numbers
-            self._launch(device.weighted_sum, grid, piece, *tensors)
+            self._launch(additive_device.weighted_sum, grid, piece, *tensors)
         return context, lse, *hidden_first[2:], *([energies[0]] if len(pieces) == 1 else [])
 
     def backward(
@@ -202,7 +202,7 @@ class _AdditiveProblem:
         for states, count, tile, largest in zip((self.query, self.key), tiles, (HEIGHT, WIDTH), max_abs, strict=True):
             result = states.new_empty(self.rows, pairs, count * tile, dtype=torch.int64)
             sizes, grid = (states.shape[1], self.hidden, pairs), (count, -(-pairs // 16), self.rows)
-            launch(device.lay_out, grid, states, result, largest, *sizes, TILE=tile, FEATURES=16)
+            launch(additive_device.lay_out, grid, states, result, largest, *sizes, TILE=tile, FEATURES=16)
             exponentials.append(result)
         return exponentials[0], exponentials[1], *max_abs
 
@@ -221,7 +221,7 @@ class _AdditiveProblem:
         if settings.allowed is not None:
             strides = [allowed.stride(axis) if allowed.shape[axis] > 1 else 0 for axis in range(3)]
         launch(
-            device.energies, (strips, self.rows, len(result)),
+            additive_device.energies, (strips, self.rows, len(result)),
             queries, keys, self.vector.view(torch.int64), self.query, self.key, self.vector,
             query_max_abs, key_max_abs, result,
             lists.owners, lists.others, lists.masks, lists.numbers, piece.blocks.table,
@@ -244,14 +244,14 @@ class _AdditiveProblem:
             torch.empty_like(energies, dtype=self.value.dtype),
         )
         tensors = energies, self.value, gradient, lse, delta, *results, lists.owners, lists.others, lists.numbers
-        self._launch(device.energy_gradient, (piece.blocks.count, self.rows), piece, *tensors)
+        self._launch(additive_device.energy_gradient, (piece.blocks.count, self.rows), piece, *tensors)
         return results
 
     def _value_gradient(self, piece: _QueryPiece, gradient: Tensor, weights: Tensor) -> Tensor:
         lists, result = piece.blocks.by_key, torch.empty_like(self.value)
         grid = (lists.tiles, -(-self.features // VALUE_FEATURES), self.rows)
         tensors = weights, gradient, result, lists.starts, lists.others, lists.numbers
-        self._launch(device.value_gradient, grid, piece, *tensors)
+        self._launch(additive_device.value_gradient, grid, piece, *tensors)
         return result
 
     def _launch(self, kernel: Any, grid: tuple[int, ...], piece: _QueryPiece, *tensors: Tensor) -> None:
