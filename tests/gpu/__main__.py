@@ -74,8 +74,8 @@ def _passes(name: str) -> bool:
 def _run(name: str, index: int, count: int) -> subprocess.CompletedProcess[str]:
     """Run the part's drawn cases index, index + count, index + 2·count, …"""
     file, *options = PARTS[name]
-    fraction = {"REGARD_TEST_FIRST": str(index), "REGARD_TEST_STEP": str(count)}
-    environment = {**os.environ, "REGARD_TEST_GPU": "1", **fraction}
+    cases = {"REGARD_TEST_FIRST": str(index), "REGARD_TEST_STEP": str(count)}
+    environment = {**os.environ, "REGARD_TEST_GPU": "1", **cases}
     command = [sys.executable, "-m", "pytest", "--tb=short", "-p", "no:cacheprovider", *options]
     path = Path(__file__).with_name(file)
     return subprocess.run(
