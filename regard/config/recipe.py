@@ -45,6 +45,7 @@ class VocabularyRecipe:
 @dataclass(frozen=True)
 class TrainingRecipe:
     epochs: int | None = None
+    """None: a translator trains for as long as dev improves; other tasks choose by the size of the data"""
     batch_tokens: int | None = None
     """the maximum of source or target tokens in a batch, padding counted"""
     batch_sentences: int | None = None
@@ -59,6 +60,11 @@ class TrainingRecipe:
     """updates over which the learning rate rises linearly"""
     decay: Literal["cosine", "none"] = "cosine"
     label_smoothing: float = 0.1
+    consistency: float = 0.0
+    """α of consistency training (R-Drop): every batch is read twice, with different dropout, and predictions that
+    differ cost this much; 0: read once"""
+    masked: float = 0.0
+    """the fraction of input tokens that are masked; with consistency training in the second reading only (SimCut)"""
     weight_decay: float = 0.0
     """AdamW: at every update weight matrices are multiplied by 1 − learning rate · weight_decay"""
     clip: float = 1.0
@@ -91,12 +97,12 @@ class TrainingRecipe:
         whole_number("training", "shift", self.shift)
         if self.learning_rate is not None:
             positive("training", "learning_rate", self.learning_rate)
-        for name in ("label_smoothing", "average", "segmentation_dropout", "lower_case", "no_stop"):
+        for name in ("label_smoothing", "average", "masked", "segmentation_dropout", "lower_case", "no_stop"):
             fraction(f"training.{name}", getattr(self, name))
         for name in ("balance", "scheduled_sampling"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
-        for name in ("guided_attention", "weight_decay"):
+        for name in ("consistency", "guided_attention", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
 
@@ -154,7 +160,6 @@ class Recipe:
             model=_fitted_model(self.model, pairs, joint),
             training=replace(
                 training,
-                epochs=training.epochs or self.model.epochs(pairs),
                 batch_tokens=tokens,
                 learning_rate=training.learning_rate or rate,
             ),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,6 +56,30 @@ class Batch:
         parts = (source, torch.tensor(list(map(len, sides[0]))), target, expected)
         source, lengths, target, expected = (_to_device(part, device) for part in parts)
         return cls(source, lengths, target, expected, tokens, None)
+
+    def masked(self, fraction: float) -> Batch:
+        """Return the batch with a fraction of the input tokens, drawn at random, replaced by padding; lengths stay."""
+
+        def mask(tokens: Tensor) -> Tensor:
+            drawn = torch.rand(tokens.shape, device=tokens.device) < fraction
+            return tokens.masked_fill(drawn & (tokens > END), PAD)
+
+        return replace(self, source=mask(self.source), target=mask(self.target)) if fraction else self
+
+    def followed_by(self, other: Batch) -> Batch:
+        """Return a batch of the same pairs twice: as they are here, then as in `other`, which has the same shapes."""
+        parts: dict[str, Any] = {
+            name: torch.cat([part, getattr(other, name)]) for name, part in self._per_row().items()
+        }
+        indices = self.token_indices
+        if indices is not None:
+            indices = torch.cat([indices, indices + self.expected.numel()])
+        return replace(self, **parts, token_indices=indices)
+
+    def _per_row(self) -> dict[str, Tensor]:
+        """Return the tensors with one row per pair, by name."""
+        parts = {name: getattr(self, name) for name in ("source", "lengths", "target", "expected", "alignment")}
+        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -4,7 +4,7 @@ states of the random number generators, and the progress. The file is replaced a
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -12,6 +12,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from regard.config import folder as folders
+from regard.training.open_ended import DevScore
 from regard.training.plan import Schedule
 
 FILE = "last.safetensors"
@@ -35,6 +36,7 @@ class Progress:
     validations: int = 0  # the number of validations so far
     seconds: float = 0.0  # time spent, resumed runs included
     plan: Schedule | None = None
+    scores: list[DevScore] = field(default_factory=list)  # of all validations
     log_bytes: int = 0  # the size of the log when this was saved
     baseline: float | None = None  # the moving average of the reward, where hard attention is trained by REINFORCE
     ended: str = ""  # why the run ended; empty while it goes on
@@ -47,6 +49,7 @@ class Progress:
         tree = json.loads(text)
         if plan := tree["plan"]:
             tree["plan"] = Schedule(**plan | {"validations": tuple(plan["validations"])})
+        tree["scores"] = [DevScore(*each) for each in tree["scores"]]
         return cls(**tree)
 
 

@@ -16,10 +16,11 @@ import torch
 
 from regard.config import folder as folders
 from regard.runtime.precision import Precision, autocast, tf32_products
-from regard.training import checkpoint
+from regard.training import checkpoint, open_ended
 from regard.training.average import averaged, initial_average, update_average_
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
+from regard.training.open_ended import DevScore
 from regard.training.pacing import Pacing
 from regard.training.plan import Schedule, by_epochs
 from regard.training.prefetch import Epochs, prefetching
@@ -84,7 +85,7 @@ class Loop:
         """Train to the end of the plan, of the time or of patience; save a checkpoint if interrupted."""
         progress, device = self.progress, self.machine.device
         if progress.plan is None and self._clock.limit is None:
-            self._set_plan(by_epochs(self.recipe, self.task.batches_per_epoch()))
+            self._set_plan(self._first_plan())
         try:
             products = tf32_products(self.machine.precision, device)
             with deferred_interrupt() as interrupted, products, prefetching(device):
@@ -103,6 +104,13 @@ class Loop:
             self._end("diverged: the loss became NaN; try a lower training.learning_rate")
         finally:
             self._epochs.close()
+
+    def _first_plan(self) -> Schedule:
+        """Return the plan for the recipe's epochs, or one that goes on while dev improves."""
+        batches = self.task.batches_per_epoch()
+        if self.recipe.epochs is not None:
+            return by_epochs(self.recipe, batches)
+        return open_ended.first_plan(self.recipe, batches * self.task.expected_epochs)
 
     def _epoch(self, interrupted: threading.Event) -> None:
         """Run the rest of an epoch, up to an interrupt or a change of the batch size."""
@@ -185,6 +193,9 @@ class Loop:
             record_validation(progress, validation, best)
             progress.seconds = self._clock.seconds
             self.reporter.validation(progress, validation, best)
+            if plan is not None and plan.expected:
+                plan = progress.plan = open_ended.next_plan(plan, progress.scores)
+                self.reporter.planned(plan)
             if validation.constant and not progress.warned and plan is not None and progress.update < plan.updates:
                 progress.warned = True
                 self.reporter.say(f"nothing is learned yet: {validation.constant}; if that stays so, {ADVICE}")
@@ -210,13 +221,15 @@ def is_best(progress: Progress, validation: Validation) -> bool:
 def record_validation(progress: Progress, validation: Validation, best: bool) -> None:
     """Note a validation in the progress; `best`: its model is the best so far.
 
-    It counts towards early stopping if neither the score nor the loss on dev got better, in the second half of the run.
+    It counts towards early stopping if neither the score nor the loss on dev got better, in the second half of the run;
+    not in an open-ended run, which ends by itself.
     """
     plan, lower = progress.plan, _or_inf(validation.loss) < _or_inf(progress.lowest_loss)
+    progress.scores.append(DevScore(progress.update, validation.score, validation.loss))
     if best:
         progress.best, progress.best_update, progress.waited = validation.score, progress.update, 0
         progress.best_loss, progress.constant = validation.loss, validation.constant
-    elif not lower and (plan is None or progress.update > plan.updates / 2):
+    elif not lower and (plan is None or (progress.update > plan.updates / 2 and not plan.expected)):
         progress.waited += 1
     if lower:
         progress.lowest_loss = validation.loss

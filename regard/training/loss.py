@@ -17,21 +17,29 @@ from torch import Tensor
 
 from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.runtime.packed_product import product_dtype
+from regard.training.consistency import paired_rows
 
 CPU_ROWS = 128  # rows that are computed at a time on the CPU
 
 
 def smoothed_loss(
-    output: Tensor, weight: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, padding: int | None = None
+    output: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    expected: Tensor,
+    smoothing: float,
+    padding: int | None = None,
+    consistency: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """Return (the mean loss; the loss of each row [N], without gradient).
+    """Return (the mean loss; the cross-entropy of each row [N], without gradient).
 
     output [N, D], weight [V, D], bias [V], expected [N]. Rows whose expected token is `padding` have no loss and do not
-    count in the mean.
+    count in the mean. With `consistency`, rows n and n + N/2 are two passes over the same token, and their divergence
+    with this weight is part of the mean loss (consistency.py).
     """
     return cast(
         tuple[Tensor, Tensor],
-        _Smoothed.apply(output, weight, bias, expected, smoothing, padding),  # type: ignore[no-untyped-call]
+        _Smoothed.apply(output, weight, bias, expected, smoothing, padding, consistency),  # type: ignore[no-untyped-call]
     )
 
 
@@ -45,15 +53,22 @@ class _Smoothed(torch.autograd.Function):
         expected: Tensor,
         smoothing: float,
         padding: int | None,
+        consistency: float,
     ) -> tuple[Tensor, Tensor]:
         dtype = product_dtype(output)
         cast_output, cast_weight = output.to(dtype), weight.to(dtype)
         logits = cast_output @ cast_weight.mT  # [N, V], without the bias; overwritten by their gradient
         loss_dtype = torch.promote_types(dtype, torch.float32)
         counts = None if padding is None else _row_weights(expected != padding, loss_dtype)
-        compute = _fused if _has_kernel(logits) else _in_chunks
-        losses, grad_bias = compute(logits, None if bias is None else bias.to(loss_dtype), expected, smoothing, counts)
-        mean = (losses if counts is None else losses * counts).mean()
+        bias = None if bias is None else bias.to(loss_dtype)
+        if consistency:
+            losses, divergence, grad_bias = _in_paired_chunks(logits, bias, expected, smoothing, counts, consistency)
+        else:
+            compute = _fused if _has_kernel(logits) else _in_chunks
+            losses, grad_bias = compute(logits, bias, expected, smoothing, counts)
+            divergence = None
+        row_losses = losses if divergence is None else losses + divergence
+        mean = (row_losses if counts is None else row_losses * counts).mean()
         ctx.save_for_backward(cast_output, cast_weight, logits)
         ctx.grad_bias, ctx.dtypes = grad_bias, (output.dtype, weight.dtype)
         losses = losses if counts is None else losses.masked_fill_(counts == 0, 0)
@@ -70,7 +85,7 @@ class _Smoothed(torch.autograd.Function):
         grad_weight = grad_logits.mT @ output
         dtypes = (*ctx.dtypes, gradient.dtype)
         gradients = zip((grad_output, grad_weight, grad_bias), dtypes, strict=True)
-        return (*(None if x is None else x.to(dtype) for x, dtype in gradients), None, None, None)
+        return (*(None if x is None else x.to(dtype) for x, dtype in gradients), None, None, None, None)
 
 
 def _row_weights(real: Tensor, dtype: torch.dtype) -> Tensor:
@@ -119,6 +134,34 @@ def _in_chunks(
     if grad_bias is not None:
         grad_bias = grad_bias / max(count, 1) - (uniform if counts is None else 0.0)
     return losses, grad_bias
+
+
+def _in_paired_chunks(
+    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None, consistency: float
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return (the cross-entropy of each row [N]; half of its pair's divergence [N]; ∂bias), and overwrite logits [N, V]
+    by the gradient of the mean loss. The first N/2 rows are the first pass."""
+    count, size = logits.shape
+    half = count // 2
+    losses = logits.new_empty(count, dtype=torch.promote_types(logits.dtype, torch.float32))
+    divergence = torch.empty_like(losses)
+    shift = losses.new_zeros(()) if bias is None else bias
+    grad_bias = None if bias is None else losses.new_zeros(size)
+    chunk = CPU_ROWS // 2 if logits.device.type == "cpu" else max(half, 1)
+    for first in range(0, half, chunk):
+        rows, others = slice(first, min(first + chunk, half)), slice(half + first, min(half + first + chunk, count))
+        terms = paired_rows(logits[rows] + shift, logits[others] + shift, expected[rows], smoothing, consistency)
+        losses[rows], losses[others], divergence[rows] = terms[:3]
+        for place, gradient in zip((rows, others), terms[3:], strict=True):
+            if counts is not None:
+                gradient.mul_(counts[place, None])
+            gradient.div_(count)
+            logits[place] = gradient.to(logits.dtype)
+            if grad_bias is not None:
+                grad_bias += gradient.sum(0)
+    divergence[:half] *= 0.5
+    divergence[half:] = divergence[:half]
+    return losses, divergence, grad_bias
 
 
 def _rows(logits: Tensor, expected: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:

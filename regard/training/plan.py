@@ -1,8 +1,8 @@
 """The plan of a run: the number of updates, the learning rate schedule, and when to validate on dev.
 
-It follows from the recipe's epochs, or from the clock. By the clock, it is made after a few updates, and again as it
-becomes known how long updates, validations and the final scoring take, until most of the run is over. Then the plan is
-settled, and what the run computes no longer depends on the speed of the machine.
+It follows from the recipe's epochs, from the clock, or from the scores on dev (open_ended.py). By the clock, it is made
+after a few updates, and again as it becomes known how long updates, validations and the final scoring take, until most
+of the run is over. Then the plan is settled, and what the run computes no longer depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Schedule:
     updates: int
     validations: tuple[int, ...]  # the updates after which to validate; by the clock, only those still to come
     warmup: int
+    expected: int = 0  # while dev decides the length: the updates after which the run is expected to end; else 0
+    decay_from: int = 0  # the update from which on the learning rate decays, if that is later than the warm-up's end
     settled: bool = True  # False: the plan still follows the clock
     batch_fraction: float = 1.0  # the size of a batch as a fraction of the recipe's
     peak_factor: float = 1.0  # the peak learning rate as a fraction of the recipe's
@@ -39,17 +41,19 @@ class Schedule:
         return cls(updates, tuple(places), min(recipe.warmup, updates // 5))
 
     def learning_rate(self, update: int, recipe: TrainingRecipe) -> float:
-        """Return the learning rate of an update, counted from 0: linear warm-up, then cosine decay to nearly 0."""
+        """Return the learning rate of an update, counted from 0: linear warm-up, constant until `decay_from`, then
+        cosine decay to nearly 0."""
         peak = recipe.peak_learning_rate * self.peak_factor
         rising = min(1.0, (update + 1) / self.warmup) if self.warmup else 1.0
         if recipe.decay == "none":
             return peak * rising
-        progress = max(0, update - self.warmup) / max(1, self.updates - self.warmup)
+        begin = max(self.warmup, self.decay_from)
+        progress = max(0, update - begin) / max(1, self.updates - begin)
         return peak * rising * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
     def sampling(self, update: int, recipe: TrainingRecipe) -> float:
         """Return the fraction of scheduled sampling: 0 in the first tenth of the run, then rising linearly."""
-        progress = update / max(1, self.updates)
+        progress = update / max(1, self.expected or self.updates)
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from regard.training.checkpoint import Progress
+from regard.training.open_ended import is_decaying
 from regard.training.plan import Schedule
 from regard.training.task import Validation
 
@@ -60,6 +61,7 @@ class Reporter:
         self._tokens = 0  # tokens since the run was started or resumed
         self._shown = 0.0  # when the screen last showed an update
         self._planned: Schedule | None = None  # the plan that the screen last showed
+        self._estimated = False  # whether the screen has shown how long an open-ended run will take
 
     # The log
 
@@ -100,12 +102,26 @@ class Reporter:
         """Log a plan, and show it if it is the first or differs much from the one that was shown last."""
         self.note("plan", **asdict(plan))
         shown, size = self._planned, plan.batch_fraction
+        if plan.expected:
+            self._show_open_ended(plan)
+            return
         if shown and shown.batch_fraction == size and abs(plan.updates / shown.updates - 1) < SHOWN_CHANGE:
             return
         self._planned = plan
         smaller = "" if size == 1 else f", batches of {size:.0%} of the recipe's size to fit the clock"
         about = "" if plan.settled else "about "
         self._screen.say(f"plan: {about}{plan.updates:,} updates, {len(plan.validations)} validations{smaller}")
+
+    def _show_open_ended(self, plan: Schedule) -> None:
+        """Show the first plan of a run that goes on while dev improves, and the one that ends it."""
+        if is_decaying(plan) and not (self._planned and is_decaying(self._planned)):
+            decay = plan.updates - plan.decay_from
+            self._screen.say(
+                f"dev improves no more: the learning rate decays over {decay:,} updates, then training ends"
+            )
+        elif self._planned is None:
+            self._screen.say(f"plan: train while dev improves, about {plan.expected:,} updates")
+        self._planned = plan
 
     @property
     def seconds_per_update(self) -> float:
@@ -138,6 +154,10 @@ class Reporter:
         self._recent[-1] = tokens, seconds + time.monotonic() - before
         speed = {"tokens": self._tokens, "tokens_per_second": round(self._speed), "seconds": round(since, 2)}
         self.note("update", update=progress.update, epoch=progress.epoch, loss=round(mean, 4), **speed)
+        if plan.expected and not self._estimated and len(self._recent) >= LOG_INTERVAL:
+            self._estimated = True
+            seconds = since + (plan.expected - progress.update) * self.seconds_per_update
+            self._screen.say(f"about {clock(seconds)} on this machine; Ctrl-C ends it earlier and keeps the best model")
         self._show(progress, plan, mean)
 
     @property
@@ -148,7 +168,7 @@ class Reporter:
     def _show(self, progress: Progress, plan: Schedule, loss: float) -> None:
         """Move the progress bar on the screen."""
         self._shown = time.monotonic()
-        total = plan.updates if progress.plan is not None else None
+        total = None if progress.plan is None else plan.expected or plan.updates
         left = "" if total is None else f"  {clock((total - progress.update) * self.seconds_per_update)} left"
         self._screen.advance(progress.update, total, f"loss {loss:.3f}  {self._speed:,.0f} tokens/s{left}")
 

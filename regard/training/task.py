@@ -64,6 +64,11 @@ class Task(ABC):
         """the number of training examples"""
 
     @property
+    def expected_epochs(self) -> int:
+        """the epochs after which dev is expected to stop improving, where the recipe leaves their number open"""
+        return 20
+
+    @property
     def smallest_batch_fraction(self) -> float:
         """the smallest batch size, as a fraction of the recipe's; 1 if it must not change"""
         return 1.0

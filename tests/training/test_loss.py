@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, linear
+from torch.nn.functional import cross_entropy, kl_div, linear
 
 from regard.training.loss import CPU_ROWS, smoothed_loss
 
@@ -118,3 +118,42 @@ def test_gradients_reach_what_lies_before_and_are_those_of_torch() -> None:
     (mine,) = torch.autograd.grad(3 * loss, [before])
     (theirs,) = torch.autograd.grad(3 * right, [before])
     torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+def torch_consistency(
+    tensors: list[Tensor], expected: Tensor, smoothing: float, weight: float
+) -> tuple[Tensor, Tensor]:
+    """(R-Drop's loss, halved; the cross-entropy of each row) by torch's own functions; PAD is 0."""
+    logits = linear(*tensors)
+    rows = cross_entropy(logits, expected, label_smoothing=smoothing, reduction="none", ignore_index=0)
+    first, second = (half.log_softmax(-1) for half in logits.chunk(2))
+    both_ways = kl_div(second, first, log_target=True, reduction="none") + kl_div(
+        first, second, log_target=True, reduction="none"
+    )
+    real = expected.chunk(2)[0] != 0
+    divergence = (both_ways.sum(-1) * real).sum() / real.sum()
+    return rows.sum() / (expected != 0).sum() + 0.5 * weight * 0.5 * divergence, rows
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("pairs", [1, CPU_ROWS // 2, CPU_ROWS + 5])
+@pytest.mark.parametrize("weight", [0.5, 5.0])
+@pytest.mark.parametrize("lowest", [0, 1])  # 0: some rows are padding
+def test_consistency_is_that_of_two_divergences(smoothing: float, pairs: int, weight: float, lowest: int) -> None:
+    tensors = drawn(2 * pairs)
+    expected = torch.randint(lowest, 5, (pairs,)).repeat(2)
+    expected[0] = expected[pairs] = 1
+    ours, each = smoothed_loss(*tensors, expected, smoothing, None if lowest else 0, consistency=weight)
+    right, rows = torch_consistency(tensors, expected, smoothing, weight)
+    torch.testing.assert_close(ours, right, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(each, rows, rtol=1e-12, atol=1e-12)
+    for mine, theirs in zip(torch.autograd.grad(ours, tensors), torch.autograd.grad(right, tensors), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_equal_passes_have_no_divergence() -> None:
+    output, weight, bias = drawn(8)
+    expected = torch.randint(0, 23, (8,))
+    alone, _ = smoothed_loss(output, weight, bias, expected, 0.1)
+    twice, _ = smoothed_loss(output.repeat(2, 1), weight, bias, expected.repeat(2), 0.1, consistency=5.0)
+    torch.testing.assert_close(alone, twice)

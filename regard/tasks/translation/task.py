@@ -89,6 +89,10 @@ class TranslationTask(TextTask):
     def size(self) -> int:
         return len(self.examples)
 
+    @property
+    def expected_epochs(self) -> int:
+        return self.model.options.epochs(self.size)
+
     def batches_per_epoch(self) -> int:
         return len(self.arranged(self.examples.plain, 0))
 
@@ -112,8 +116,11 @@ class TranslationTask(TextTask):
         return on_device and self.model.can_capture(device)
 
     def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return the cross-entropy, plus the loss terms of guided attention and of REINFORCE for hard attention."""
+        """Return the cross-entropy, plus the loss terms of consistency training, of guided attention, and of REINFORCE
+        for hard attention."""
         training = self.recipe.training
+        seen = batch.masked(training.masked)
+        batch = batch.followed_by(seen) if training.consistency else seen
         plan = progress.plan or Schedule(10**9, (), training.warmup)
         sampling = plan.sampling(progress.update, training)
         guided = batch.alignment is not None
@@ -121,8 +128,9 @@ class TranslationTask(TextTask):
         output, expected = batch.real_tokens(decoded.output), batch.real_tokens(batch.expected)
         layer = self.model.output
         padding = PAD if batch.token_indices is None else None
-        loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, training.label_smoothing, padding)
-        cross_entropy = loss.detach()
+        smoothing, consistency = training.label_smoothing, training.consistency
+        loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing, padding, consistency)
+        cross_entropy = losses.sum() / (expected != PAD).sum() if consistency else loss.detach()
         if batch.alignment is not None:
             loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.alignment)
         if decoded.log_probability is not None and self.model.reinforced:
