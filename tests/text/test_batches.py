@@ -1,5 +1,7 @@
 """Batches: every example once, within the limits, with little padding; the fields that models train on."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -136,3 +138,27 @@ def test_in_few_shapes_it_says_the_same(examples: list[Example]) -> None:
     assert torch.equal(batch.lengths[:rows], plain.lengths)
     assert not batch.expected[rows:].any() and not batch.target[rows:].any() and bool((batch.lengths[rows:] == 1).all())
     assert bool((batch.source[rows:, 0] == END).all()) and not batch.source[rows:, 1:].any()
+
+
+def test_masked_tokens_are_padding_and_everything_else_stays() -> None:
+    torch.manual_seed(1)
+    batch = Batch.of([Example(list(range(3, 60)), list(range(3, 50))), Example([5, 6], [7])])
+    masked = batch.masked(0.4)
+    for name in ("source", "target"):
+        before, after = getattr(batch, name), getattr(masked, name)
+        assert ((after == before) | (after == PAD)).all()
+        assert (after[before <= END] == before[before <= END]).all()
+        assert 0.2 < (after != before)[before > END].float().mean() < 0.6
+    assert masked.expected is batch.expected and masked.lengths is batch.lengths
+    assert batch.masked(0.0) is batch
+
+
+@pytest.mark.parametrize("make", [Batch.of, Batch.in_few_shapes])
+def test_a_batch_followed_by_another_form_of_itself(make: Callable[..., Batch]) -> None:
+    batch = make([Example([3, 4, 5], [6]), Example([7], [8, 9, 10])])
+    other = batch.masked(0.5)
+    both = batch.followed_by(other)
+    for name in ("source", "lengths", "target", "expected"):
+        assert torch.equal(getattr(both, name), torch.cat([getattr(batch, name), getattr(other, name)]))
+    real = batch.real_tokens(batch.expected)
+    assert torch.equal(both.real_tokens(both.expected), torch.cat([real, real]))

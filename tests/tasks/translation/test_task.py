@@ -1,5 +1,6 @@
 """The loss of a batch does not depend on how it is padded."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -33,6 +34,26 @@ def test_in_few_shapes_the_loss_is_the_same(name: str) -> None:
         results.append((report, *torch.autograd.grad(loss, used)))
     assert Batch.in_few_shapes(given.examples.plain).shape != Batch.of(given.examples.plain).shape
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["rnn", "transformer"])
+@pytest.mark.parametrize("make", [Batch.of, Batch.in_few_shapes])
+def test_consistency_costs_nothing_where_both_readings_agree(name: str, make: Callable[..., Batch]) -> None:
+    plain = task(name)
+    batch = make(plain.examples.plain)
+    consistent = task(name, **{"training.consistency": 5.0})
+    for ours, theirs in zip(consistent.loss(batch, Progress()), plain.loss(batch, Progress()), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("settings", [{"model.dropout": 0.5}, {"training.masked": 0.5}])
+def test_consistency_costs_something_where_readings_differ(settings: dict[str, float]) -> None:
+    given = task("rnn", **{"training.consistency": 5.0}, **settings)
+    with torch.no_grad():
+        for parameter in given.model.parameters():
+            parameter.mul_(4)  # an untrained model predicts nearly the same whatever it reads
+    loss, cross_entropy = given.loss(Batch.of(given.examples.plain), Progress())
+    assert loss > 1.001 * cross_entropy
 
 
 def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
