@@ -118,6 +118,8 @@ def world(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         shutil.copy(ROOT / "regard" / "samples" / "english-marathi" / name, tmp_path / name)
     for name in ("model", "my-model", "aligner", "m", "regard-demo", "dates-model", "MODEL"):
         (tmp_path / name).symlink_to(models / "translator")
+    for name in ("model1", "model2", "model3"):  # an ensemble has different folders
+        shutil.copytree(models / "translator", tmp_path / name)
     (tmp_path / "reverse-model").symlink_to(models / "reverse")
     (tmp_path / "my-classifier").symlink_to(models / "classifier")
     return tmp_path

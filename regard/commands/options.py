@@ -12,6 +12,15 @@ from regard.runtime.files import resolved
 
 Model = Annotated[Path, Argument(help="The folder of a model.")]
 
+Ensemble = Annotated[
+    list[Path] | None,
+    Option(
+        metavar="MODEL",
+        help="A further model with the same vocabularies, whose probabilities are averaged with those of the others. "
+        "Can be repeated.",
+    ),
+]
+
 # Which texts, and where the results go
 
 Texts = Annotated[

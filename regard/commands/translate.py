@@ -36,6 +36,7 @@ def translate(
     text: options.Texts = None,
     input_: options.Input = None,
     output: options.Output = None,
+    ensemble: options.Ensemble = None,
     beam: Beam = None,
     n_best: NBest = 1,
     length_penalty: LengthPenalty = None,
@@ -71,7 +72,8 @@ def translate(
     if seed is not None:
         torch.manual_seed(seed)
     with open_results(output) as out:
-        translator = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
+        first = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
+        translator = TRANSLATION.ensemble(first, ensemble or [])
         search = search_by(translator.search)
         for lines in line_chunks:
             for answer in translator.answers(lines, search, prefix, details=look_output.wanted):

@@ -50,19 +50,21 @@ def leave_one_out(translator: ExaminedTranslator, trace: Trace, tokens: Sequence
 def gradient(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int]) -> Evidence:
     """Return |∂ log p(target word) / ∂ embedding · embedding|, summed over the pieces of each source word.
 
-    Each target word has its own copy of the sentence in one backward pass.
+    Each target word has its own copy of the sentence in one backward pass. In an ensemble, a piece has an embedding in
+    each member, and the products are summed over them.
     """
     target, source = trace.target, trace.source
     count, model = len(target.words), translator.model
     batch, lengths = translator.batch([translator.source_tokens(source.text)] * count)
     decoder_input = torch.tensor([[START, *tokens[:-1]]] * count, device=batch.device)
     expected = torch.tensor([tokens] * count, device=batch.device)
-    with differentiating(model.source_embedding) as embedded, translator.autocast():
+    with differentiating(*model.source_embeddings) as embedded, translator.autocast():
         logits = model.logits(model(batch, lengths, decoder_input).output).float()  # [words, T, V]
         log_probs = torch.log_softmax(logits, -1).gather(-1, expected[..., None])[..., 0]
         own = torch.tensor(target.groups, device=batch.device) == torch.arange(count, device=batch.device)[:, None]
-        (gradients,) = torch.autograd.grad((log_probs * own).sum(), embedded[0])
-    by_piece = (gradients * embedded[0]).sum(-1).abs().detach().float().cpu().numpy()  # [target words, source pieces]
+        gradients = torch.autograd.grad((log_probs * own).sum(), embedded)
+    products = [(slope * x).sum(-1) for slope, x in zip(gradients, embedded, strict=True)]  # one for each member
+    by_piece = torch.stack(products).sum(0).abs().detach().float().cpu().numpy()  # [target words, source pieces]
     return evidence("gradient", by_groups(by_piece, range(count), source.groups), trace)
 
 

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from regard.config.folder import Vocabularies
 from regard.look.trace import Trace
-from regard.models.building import TranslationModel
 from regard.models.documents.classifier import TextClassifier
+from regard.models.ensemble import AnyTranslationModel
 from regard.search.hypothesis import LengthLimit
 from regard.text.documents import Reader
 
@@ -20,7 +20,7 @@ from regard.text.documents import Reader
 class ExaminedTranslator(Protocol):
     """A translator for whose traces evidence is computed."""
 
-    model: TranslationModel
+    model: AnyTranslationModel
     vocabularies: Vocabularies
     limit: LengthLimit
 

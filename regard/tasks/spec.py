@@ -64,6 +64,7 @@ class EvaluationOptions:
 
     reverse: bool = False
     languages: tuple[str, str] | None = None
+    ensemble: tuple[Path, ...] = ()  # folders of further models
     beam: int | None = None
     diagnose: str | None = None  # a measure of look/diagnostics.py
     show: int | None = None  # how many sentences `diagnose` lists

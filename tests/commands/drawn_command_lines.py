@@ -107,6 +107,7 @@ OPTIONS: dict[str, dict[str, Value]] = {
     "translate": {
         **SHARED,
         **LOOKING,
+        "--ensemble": model,
         "--beam": whole(0, 6),
         "--n-best": whole(0, 6),
         "--length-penalty": real(-1, 3),
@@ -124,6 +125,7 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--reverse": FLAG,
         "--from": one_of("en", "xx"),
         "--to": one_of("mr", "xx"),
+        "--ensemble": model,
         "--beam": whole(0, 4),
         "--diagnose": one_of("missed", "repeated", "entropy", "punctuation", "end", "odd"),
         "--show": whole(0, 5),

@@ -84,9 +84,9 @@ class Recurrent(nn.Module):
         return self._step_by_step(memory, hidden, target, sampling, weights)
 
     @property
-    def source_embedding(self) -> nn.Module:
-        """The module that embeds the source's tokens."""
-        return self.encoder.embedding
+    def source_embeddings(self) -> tuple[nn.Module, ...]:
+        """The modules that embed the source's tokens: one."""
+        return (self.encoder.embedding,)
 
     @property
     def reinforced(self) -> bool:

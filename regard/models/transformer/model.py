@@ -162,10 +162,10 @@ class Transformer(nn.Module):
         return max(0, self.options.decoder_layers - 2)
 
     @property
-    def source_embedding(self) -> nn.Module:
-        """The module that embeds the source's tokens."""
+    def source_embeddings(self) -> tuple[nn.Module, ...]:
+        """The modules that embed the source's tokens: one."""
         embedding: nn.Module = self.encoder.embedding  # type: ignore[assignment]
-        return embedding
+        return (embedding,)
 
     @property
     def reinforced(self) -> bool:

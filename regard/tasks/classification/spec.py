@@ -49,8 +49,8 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
     ) -> tuple[dict[str, Any], list[str]]:
         options.refuse(
-            ["reverse", "languages", "beam", "diagnose"],
-            "--reverse, --from, --to, --beam and --diagnose are for translators, and this is none",
+            ["reverse", "languages", "ensemble", "beam", "diagnose"],
+            "--reverse, --from, --to, --ensemble, --beam and --diagnose are for translators, and this is none",
         )
         gold = read_gold(files)
         classifier = self.load(folder, device, precision)

@@ -12,7 +12,7 @@ import torch
 from regard.config.folder import Vocabularies
 from regard.look.trace import Trace
 from regard.metrics.translation import Scores, group, score
-from regard.models.building import TranslationModel
+from regard.models.ensemble import AnyTranslationModel
 from regard.models.packed_model import PackedModel
 from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
@@ -20,6 +20,7 @@ from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor, text_list
+from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
@@ -89,10 +90,11 @@ class Search:
 
 
 @dataclass(eq=False, repr=False)
-class Translator(Predictor[TranslationModel]):
+class Translator(Predictor[AnyTranslationModel]):
     """A model with its vocabularies, ready to translate."""
 
     vocabularies: Vocabularies
+    name: str = ""  # its folder, as messages call it
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,6 +104,16 @@ class Translator(Predictor[TranslationModel]):
         except (KeyError, TypeError, ValueError):
             raise ValueError("card.json: damaged: expected `longest_source`") from None
         self._tracer, self._wording = Tracer(self.vocabularies, self.card), wording(self.vocabularies.target)
+
+    def ensemble(self, *others: Translator) -> Translator:
+        """Return a translator that averages the probabilities of this one and of others at each step.
+
+        All must have the same vocabularies; recurrent models and Transformers mix. The search options are this one's.
+        """
+        members = (self, *others)
+        name = " + ".join(member.name or "a translator" for member in members)
+        model, card = combined_model(members), combined_card(members)
+        return Translator(model, self.recipe, card, self.device, self.precision, self.vocabularies, name)
 
     def source_tokens(self, text: str) -> list[int]:
         """Return the token ids of a source text, ending with the end token."""

@@ -58,14 +58,27 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
 
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
         vocabularies = folders.read_vocabularies(folder)
-        return Translator(build(options, len(vocabularies.source), len(vocabularies.target)), *loaded, vocabularies)
+        model = build(options, len(vocabularies.source), len(vocabularies.target))
+        return Translator(model, *loaded, vocabularies, str(folder))
+
+    def ensemble(self, first: Translator, others: Sequence[Path]) -> Translator:
+        """Return the ensemble of a translator with those of other folders; the translator itself if there are none."""
+        places = [Path(first.name).resolve(), *(folder.resolve() for folder in others)]
+        for folder, place in zip(others, places[1:], strict=True):
+            if places.count(place) > 1:
+                raise ValueError(f"ensemble: expected different models, got {folder} twice")
+            task = folders.read_card(folder)["task"]
+            if task != self.name:
+                raise ValueError(f"{folder}: expected a {self.noun}, got a model of the task {task!r}")
+        members = [self.load(folder, str(first.device), first.precision) for folder in others]
+        return first.ensemble(*members) if members else first
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
     ) -> tuple[dict[str, Any], list[str]]:
         options.refuse(["calibrated"], "--calibrated is for classifiers, and this is a translator")
         sources, references = group(read_references(files, options.reverse, options.languages))
-        translator = self.load(folder, device, precision)
+        translator = self.ensemble(self.load(folder, device, precision), options.ensemble)
         search = translator.search if options.beam is None else replace(translator.search, beam=options.beam)
         answers = translator.answers(sources, search)
         scores = score([answer.text for answer in answers], references)

@@ -168,7 +168,7 @@ def test_the_aligning_head_is_what_training_is_told() -> None:
 def test_one_table_for_all() -> None:
     model = Transformer(replace(SMALL, tie="all"), 12, 12)
     assert model.output.weight is model.embedded.embedding.weight
-    assert model.output.weight is model.source_embedding.weight  # type: ignore[attr-defined]
+    assert model.output.weight is model.source_embeddings[0].weight  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="one vocabulary for both sides, got 11 source and 12 target"):
         Transformer(replace(SMALL, tie="all"), 11, 12)
 
