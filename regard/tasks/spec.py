@@ -43,6 +43,7 @@ class Given:
     dev: Any = None
     reverse: bool = False
     languages: tuple[str, str] | None = None
+    extra: Any = None  # further training examples, from which dev is never taken
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class TrainingData(Generic[D]):
     digest: str
     dev_digest: str = ""  # of dev, if it was given by itself
     max_characters: int | None = None  # longer lines of text were left out
+    extra_digest: str = ""  # of the further examples, if there are any
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,9 @@ class TaskSpec(ABC, Generic[P, D]):
 
     def check_given(self, given: Given) -> None:
         """Raise a ValueError if options were given that the task has no use for."""
-        if given.reverse or given.languages:
-            raise ValueError(f"reverse and languages are for translating; expected neither with --task {self.name}")
+        if given.reverse or given.languages or given.extra is not None:
+            names = "reverse, languages and extra"
+            raise ValueError(f"{names} are for translating; expected none of them with --task {self.name}")
 
     @abstractmethod
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[D]:

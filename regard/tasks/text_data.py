@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard.tasks.spec import Given, TrainingData
 from regard.text.lengths import character_limit, within_characters
-from regard.text.normal import tidy
+from regard.text.normal import match_key, tidy
 from regard.text.pairs import Corpus, Pair
 from regard.text.split import leaked_sources, split
 from regard.training.progress import Screen
@@ -28,7 +29,7 @@ def read_text_data(
     `max_characters` None: chosen from the data. A dev part that is given may have longer lines, if its own lengths
     allow them.
     """
-    corpus = _corpus(given.data, given.reverse, read)
+    corpus = read_corpus(given.data, given.reverse, read)
     limit = max_characters or character_limit(corpus.pairs)
     corpus = within_characters(corpus, limit)
     _show_skipped(corpus, screen)
@@ -36,7 +37,7 @@ def read_text_data(
     if given.dev is None:
         train, dev = split(corpus.pairs)
     else:
-        dev_corpus = _corpus(given.dev, given.reverse, read)
+        dev_corpus = read_corpus(given.dev, given.reverse, read)
         dev_corpus = within_characters(dev_corpus, max(limit, character_limit(dev_corpus.pairs)))
         _show_skipped(dev_corpus, screen)
         dev, dev_digest = dev_corpus.pairs, dev_corpus.digest
@@ -47,12 +48,29 @@ def read_text_data(
     return TrainingData(train, dev, corpus.name, corpus.lines, corpus.digest, dev_digest, limit)
 
 
+def with_extra(data: TrainingData[Pairs], extra: Corpus, screen: Screen) -> TrainingData[Pairs]:
+    """Add further pairs to the training part, such as translations by other models.
+
+    Pairs that occur in it already are left out, and those with a source of dev, by which dev would leak into training.
+    """
+    known = {(pair.source, pair.target) for pair in data.train}
+    sources = {match_key(pair.source) for pair in data.dev}
+    assert data.max_characters is not None
+    added = [
+        pair
+        for pair in within_characters(extra, data.max_characters).pairs
+        if (pair.source, pair.target) not in known and match_key(pair.source) not in sources
+    ]
+    screen.say(f"{len(added):,} further pairs for training, of {len(extra.pairs):,}")
+    return replace(data, train=[*data.train, *added], extra_digest=extra.digest)
+
+
 def _show_skipped(corpus: Corpus, screen: Screen) -> None:
     for line in corpus.report():
         screen.say(f"{corpus.name}: {line}")
 
 
-def _corpus(pairs: Any, reverse: bool, read: Callable[[Sequence[Path]], Corpus]) -> Corpus:
+def read_corpus(pairs: Any, reverse: bool, read: Callable[[Sequence[Path]], Corpus]) -> Corpus:
     """Return the corpus of files, which `read` reads, or of texts."""
     if not isinstance(pairs, (str, Path, Sequence)):
         raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")

@@ -46,6 +46,7 @@ def train(
     *,
     task: str = "translate",
     dev: Texts | Images | CaptionedImages | None = None,
+    extra: Texts | None = None,
     reverse: bool = False,
     recipe: str | Path | Recipe | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -66,6 +67,8 @@ def train(
                labels; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
     task       "translate", "classify", "images" or "captions"
     dev        validation data of the same form; if not given, a part of `data` is set aside
+    extra      further pairs of source and target for training, such as the translations of other models; dev is never
+               taken from them, `reverse` does not apply to them, and those with a source of dev are left out
     recipe     "rnn", "transformer", "article", "classify", "images", "captions", a .toml file or a Recipe; None: the
                task's own, of "translate" the better one (transformer on a GPU from 20,000 pairs on, otherwise rnn)
     settings   changes single values: {"training.epochs": 5}
@@ -75,7 +78,7 @@ def train(
     """
     began = time.monotonic() if began is None else began
     folder = resolved(out) if Path(out).is_symlink() else Path(out)
-    spec, given = task_named(task), Given(data, dev, reverse, languages)
+    spec, given = task_named(task), Given(data, dev, reverse, languages, extra)
     spec.check_given(given)
     if minutes is not None and not 0 < minutes < 1e6:
         raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
@@ -156,6 +159,7 @@ def _facts(
             "lines": data.lines,
             "sha256": data.digest,
             "dev_sha256": data.dev_digest,
+            "extra_sha256": data.extra_digest,
             "train_pairs": task.size,
             "dev_pairs": len(task.dev),
         },
@@ -171,9 +175,11 @@ def _facts(
 def _check_same(folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
     """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
-    begun = card["data"]["sha256"], card["data"]["dev_sha256"], card["seed"], folders.read_recipe(folder)
-    now = data.digest, data.dev_digest, seed, recipe
-    for name, one, other in zip(("data", "dev data", "seed", "recipe or settings"), begun, now, strict=True):
+    digests = (data.digest, data.dev_digest, data.extra_digest)
+    begun_digests = tuple(card["data"][name] for name in ("sha256", "dev_sha256", "extra_sha256"))
+    begun, now = (*begun_digests, card["seed"], folders.read_recipe(folder)), (*digests, seed, recipe)
+    names = ("data", "dev data", "extra data", "seed", "recipe or settings")
+    for name, one, other in zip(names, begun, now, strict=True):
         if one != other:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
 

@@ -163,3 +163,28 @@ def test_words_keep_every_word_and_lower_case(tmp_path: Path) -> None:
 def test_the_model_is_kept_in_float32(precision: Any, tmp_path: Path) -> None:
     small(tmp_path / "m", settings={"training.epochs": 1}, precision=precision)
     assert {tensor.dtype for tensor in toy.weights(tmp_path / "m").values()} == {torch.float32}
+
+
+def test_extra_pairs_are_trained_on_and_dev_is_never_taken_from_them(tmp_path: Path) -> None:
+    plain = regard.train(toy.PAIRS, tmp_path / "plain", settings=toy.TINY, device="cpu")
+    extra = [("A new mango.", "आंबा नवा."), ("A new house.", "घर नवे."), toy.PAIRS[0]]
+    more = regard.train(toy.PAIRS, tmp_path / "more", extra=extra, settings=toy.TINY, device="cpu")
+    ours, theirs = more.card["data"], plain.card["data"]
+    assert ours["dev_pairs"] == theirs["dev_pairs"] and ours["sha256"] == theirs["sha256"]
+    assert ours["train_pairs"] == theirs["train_pairs"] + 2  # a pair that is there already is not added
+    assert ours["extra_sha256"] and not theirs["extra_sha256"]
+    with pytest.raises(ValueError, match="begun with other extra data"):
+        regard.train(toy.PAIRS, tmp_path / "more", settings=toy.TINY, device="cpu", resume=True)
+
+
+def test_extra_pairs_with_a_source_of_dev_are_left_out(tmp_path: Path) -> None:
+    dev = [("Sita sees a mango!", "सीता आंबा पाहतो.")]
+    screen = toy.Watcher()
+    extra = [("sita sees a mango", "आंबा"), ("A new house.", "घर नवे.")]
+    regard.train(toy.PAIRS[:40], tmp_path / "m", dev=dev, extra=extra, settings=toy.TINY, device="cpu", screen=screen)
+    assert "1 further pairs for training, of 2" in screen.text
+
+
+def test_extra_is_for_translating(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="extra are for translating"):
+        regard.train([("a", "b")], tmp_path / "m", task="classify", extra=[("a", "b")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
 from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
-from regard.tasks.text_data import Pairs, read_text_data
+from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
 from regard.tasks.translation.predictor import Answer, Translator
 from regard.tasks.translation.task import TranslationTask
 from regard.text.pairs import Corpus, read_pairs, read_references
@@ -51,10 +52,13 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         """Accept all options."""
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
-        def read(files: Sequence[Path]) -> Corpus:
-            return read_pairs(files, given.reverse, given.languages)
+        def read(files: Sequence[Path], reverse: bool = given.reverse) -> Corpus:
+            return read_pairs(files, reverse, given.languages)
 
-        return read_text_data(given, read, _summary, recipe.training.max_characters, screen)
+        data = read_text_data(given, read, _summary, recipe.training.max_characters, screen)
+        if given.extra is None:
+            return data
+        return with_extra(data, read_corpus(given.extra, False, partial(read, reverse=False)), screen)
 
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
         vocabularies = folders.read_vocabularies(folder)
