@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.commands.options import Device, From, Precision, Reverse, Seed, Threads, To, languages
+from regard.commands.options import Device, From, Precision, Reverse, Seed, Threads, To, languages, refuse_idle
 from regard.commands.screen import Terminal
 from regard.runtime.started import STARTED
 
@@ -38,6 +40,11 @@ Settings = Annotated[
 Minutes = Annotated[float | None, Option(min=0.05, help="The time limit of the whole run.")]
 Resume = Annotated[bool, Option("--resume", help="Continue the run in --out.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the model in --out.")]
+Best = Annotated[
+    bool,
+    Option("--best", help="Train several models that teach a final one: the best scores, for five times the time."),
+]
+KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
 
 def train(
@@ -51,6 +58,8 @@ def train(
     minutes: Minutes = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
+    best: Best = False,
+    keep_ensemble: KeepEnsemble = False,
     from_: From = None,
     to: To = None,
     seed: Seed = 1,
@@ -63,14 +72,14 @@ def train(
 
     Ctrl-C saves a checkpoint; --resume continues from it. All messages are also written to log.jsonl in --out.
     """
-    from regard.tasks.train import train as run
-
+    run = _run_best(task, keep_ensemble) if best else _run(task)
+    if not best:
+        refuse_idle({"--keep-ensemble": keep_ensemble}, "expected --best with it")
     screen = Terminal(quiet)
     try:
         run(
             pairs,
             out,
-            task=task,  # type: ignore[arg-type]
             dev=dev,
             reverse=reverse,
             recipe=recipe,
@@ -82,13 +91,29 @@ def train(
             seed=seed,
             threads=threads,
             device=device,
-            precision=precision,  # type: ignore[arg-type]
+            precision=precision,
             screen=screen,
             began=STARTED,
         )
     finally:
         screen.close()
     screen.say(f'now: regard {task} {out} "…"')
+
+
+def _run(task: str) -> Callable[..., object]:
+    """Return the function that trains one model for a task."""
+    from regard.tasks.train import train as run
+
+    return partial(run, task=task)
+
+
+def _run_best(task: str, keep_ensemble: bool) -> Callable[..., object]:
+    """Return the function that trains the best model for a task."""
+    from regard.experiments.best.train import train_best
+
+    if task != "translate":
+        raise ValueError(f"--best: expected --task translate, got {task!r}")
+    return partial(train_best, keep_ensemble=keep_ensemble)
 
 
 def settings(given: list[str]) -> dict[str, str]:

@@ -57,7 +57,8 @@ class TrainingData(Generic[D]):
     digest: str
     dev_digest: str = ""  # of dev, if it was given by itself
     max_characters: int | None = None  # longer lines of text were left out
-    extra_digest: str = ""  # of the further examples, if there are any
+    extra: D | None = None  # further training examples, from which nothing but the weights is learned
+    extra_digest: str = ""
 
 
 @dataclass(frozen=True)

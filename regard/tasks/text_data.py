@@ -49,7 +49,7 @@ def read_text_data(
 
 
 def with_extra(data: TrainingData[Pairs], extra: Corpus, screen: Screen) -> TrainingData[Pairs]:
-    """Add further pairs to the training part, such as translations by other models.
+    """Return the data with further training pairs, such as translations by other models.
 
     Pairs that occur in it already are left out, and those with a source of dev, by which dev would leak into training.
     """
@@ -62,7 +62,7 @@ def with_extra(data: TrainingData[Pairs], extra: Corpus, screen: Screen) -> Trai
         if (pair.source, pair.target) not in known and match_key(pair.source) not in sources
     ]
     screen.say(f"{len(added):,} further pairs for training, of {len(extra.pairs):,}")
-    return replace(data, train=[*data.train, *added], extra_digest=extra.digest)
+    return replace(data, extra=added, extra_digest=extra.digest)
 
 
 def _show_skipped(corpus: Corpus, screen: Screen) -> None:

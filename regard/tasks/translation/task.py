@@ -48,9 +48,13 @@ class TranslationTask(TextTask):
     guide: Guide | None = None  # where attention should look, with guided attention
     skipped: Sequence[str] = ()
     batch_given: bool = False
+    longest_source: int = 0  # tokens of the longest source in training, the end token counted
 
     @classmethod
-    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> TranslationTask:
+    def of(
+        cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int, extra: Sequence[Pair] = ()
+    ) -> TranslationTask:
+        """Return the task. Vocabularies and sizes follow from `train` alone; `extra` are further training pairs."""
         words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
         batch_given = recipe.training.batch_given
         recipe = recipe.fitted(len(train), words, shared_letters(train))
@@ -64,20 +68,23 @@ class TranslationTask(TextTask):
         )
         recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
-        if len(train) < len(examples):
+        lengths = [(len(examples.plain[place].source) + 1, len(examples.plain[place].target)) for place in within.train]
+        train = [*train, *_within(extra, vocabularies, within.limit)]
+        if len(train) != len(examples):
             examples = Examples(train, source, target, variety, seed)
-        limit = LengthLimit.learned([(len(example.source) + 1, len(example.target)) for example in examples.plain])
         torch.manual_seed(seed)
         model = build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
-        return cls(recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
+        limit, longest = LengthLimit.learned(lengths), max(length for length, _ in lengths)
+        parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
+        return cls(*parts, longest)
 
     @property
     def facts(self) -> dict[str, Any]:
         return {
             "task": "translate",
             "length": {"ratio": self.limit.ratio, "margin": self.limit.margin},
-            "longest_source": max(len(example.source) + 1 for example in self.examples.plain),
+            "longest_source": self.longest_source,
         }
 
     def write(self, folder: Path) -> None:
@@ -192,6 +199,11 @@ def _encoded_lengths(pairs: Sequence[Pair], vocabularies: Vocabularies) -> list[
     sources = vocabularies.source.encode_all(pair.source for pair in pairs)
     targets = vocabularies.target.encode_all(pair.target for pair in pairs)
     return _with_lengths(pairs, [Example(*both) for both in zip(sources, targets, strict=True)])
+
+
+def _within(pairs: Sequence[Pair], vocabularies: Vocabularies, limit: int) -> list[Pair]:
+    """Return the pairs of which neither side has more than `limit` tokens."""
+    return [pair for pair, count in _encoded_lengths(pairs, vocabularies) if count <= limit]
 
 
 def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocabularies:

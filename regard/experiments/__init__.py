@@ -1,0 +1,1 @@
+"""Several trainings that answer one question, or teach one model."""

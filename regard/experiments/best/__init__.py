@@ -1,0 +1,1 @@
+"""`train --best`: several models, what they teach each other, and one model in the end."""

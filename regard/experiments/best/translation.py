@@ -1,0 +1,187 @@
+"""The best translator from the same pairs alone.
+
+    1  members   models of the same recipe and different seeds, with consistency training; models of the other direction
+    2  teaching  the ensemble of the members translates the training sources, the others translate the targets back
+    3  student   one model of the same size learns from the pairs and from these translations
+
+Of the student and the members, the one with the highest chrF++ on dev is the result.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regard.config import folder as folders
+from regard.config.recipe import Recipe
+from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
+from regard.experiments.best.work import DEV, TRAIN, WorkFolder
+from regard.runtime.precision import Precision
+from regard.tasks.registry import TRANSLATION, load_for
+from regard.tasks.spec import Given
+from regard.tasks.text_data import corpus_of
+from regard.tasks.train import train
+from regard.tasks.translation.predictor import Translator
+from regard.training.progress import Screen, clock
+
+MEMBERS = 3  # models whose ensemble teaches the student
+BACKWARD = 1  # models of the other direction
+CONSISTENCY = 5.0  # α of the members and of the student, unless the recipe has one
+MEMBER_TIME = 0.5  # the fraction of the time limit for all members together
+
+
+def best_recipe(recipe: Recipe) -> Recipe:
+    """Return the recipe with consistency training, if it has none."""
+    training = recipe.training
+    return replace(recipe, training=replace(training, consistency=training.consistency or CONSISTENCY))
+
+
+@dataclass(frozen=True)
+class BestTranslation:
+    """One run of `train --best` for a translator."""
+
+    given: Given
+    out: Path
+    work: WorkFolder
+    recipe: Recipe
+    seed: int
+    device: str | None
+    precision: Precision
+    screen: Screen
+    began: float
+    seconds: float | None = None  # the time limit of the whole run
+
+    def run(self, keep_ensemble: bool = False) -> Translator:
+        """Train everything that is not trained yet, and return the best model, which stands in `out`."""
+        names = [f"forward-{number + 1}" for number in range(MEMBERS)]
+        backward = [f"backward-{number + 1}" for number in range(BACKWARD)]
+        total = len(names) + len(backward)
+        for number, name in enumerate([*names, *backward]):
+            self._train_member(name, number, total)
+        extra = self._synthetic_pairs(names, backward)
+        self._train_student(extra)
+        self._choose(names)
+        if keep_ensemble:
+            self._keep(names)
+        self.work.delete()
+        return self._load(self.out)
+
+    # 1 members
+
+    def _train_member(self, name: str, number: int, total: int) -> None:
+        if self.work.is_trained(name):
+            return
+        self.screen.say(f"model {number + 1} of {total + 1}: {name}")
+        minutes = None if self.seconds is None else MEMBER_TIME * self.seconds / total / 60
+        train(
+            self.work.path / TRAIN,
+            self.work.path / name,
+            dev=self.work.path / DEV,
+            reverse=name.startswith("backward"),
+            recipe=self.recipe,
+            minutes=minutes,
+            resume=self.work.has_begun(name),
+            seed=self.seed + number,
+            device=self.device,
+            precision=self.precision,
+            screen=self.screen,
+        )
+        self._note_time()
+
+    def _load(self, folder: Path) -> Translator:
+        return load_for(TRANSLATION, folder, self.device, self.precision)
+
+    # 2 teaching
+
+    def _synthetic_pairs(self, forward: Sequence[str], backward: Sequence[str]) -> list[tuple[str, str]]:
+        """Return (source, translation by the ensemble), and (translation back, target)."""
+        sources, targets = (list(dict.fromkeys(side)) for side in zip(*self.work.training_pairs(), strict=True))
+        first, *others = [self._load(self.work.path / name) for name in forward]
+        ensemble, folder = first.ensemble(*others), self.work.path / "synthetic"
+        self.screen.say(f"translating {len(sources):,} sources and {len(targets):,} targets of the training pairs")
+        translations = translate_in_pieces(
+            ensemble, sources, ensemble.search, folder / "forward", self.seed, self.screen
+        )
+        extra = list(zip(sources, translations, strict=True))
+        for name in backward:
+            model = self._load(self.work.path / name)
+            back = translate_in_pieces(model, targets, SAMPLED, folder / name, self.seed, self.screen)
+            extra += zip(back, targets, strict=True)
+        self.screen.close()
+        self._note_time()
+        return [pair for pair in extra if all(pair)]
+
+    # 3 student
+
+    def _train_student(self, extra: Sequence[tuple[str, str]]) -> None:
+        """Train the model of `out`. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
+        self.screen.say(f"model {MEMBERS + BACKWARD + 1} of {MEMBERS + BACKWARD + 1}: the student")
+        minutes = None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60)
+        begun = has_learned_from(self.out, extra)
+        train(
+            self.given.data,
+            self.out,
+            dev=self.given.dev,
+            extra=extra,
+            reverse=self.given.reverse,
+            recipe=self.recipe,
+            minutes=minutes,
+            resume=begun,
+            overwrite=self.out.exists() and not begun,
+            languages=self.given.languages,
+            seed=self.seed,
+            device=self.device,
+            precision=self.precision,
+            screen=self.screen,
+        )
+
+    def _choose(self, names: Sequence[str]) -> None:
+        """Put the model with the highest chrF++ on dev into `out`, and note all scores in its card."""
+        folder, card = self.out, folders.read_card(self.out)
+        if "best" in card:  # chosen before the run was interrupted
+            return
+        scores = {name: folders.read_card(self.work.path / name)["scores"]["chrf"] for name in names}
+        best = max(scores, key=lambda name: scores[name])
+        own = card["scores"]["chrf"]
+        listed = ", ".join(f"{score:.1f}" for score in scores.values())
+        self.screen.say(f"dev chrF++: student {own:.1f}, members {listed}")
+        if scores[best] > own:
+            self.screen.say(f"{best} is better than the student, and is the result")
+            member = self.work.path / best
+            for name in (folders.RECIPE, folders.WEIGHTS):
+                folders.write(folder / name, (member / name).read_bytes())
+            card |= {"scores": folders.read_card(member)["scores"]}
+        minutes = round(self._elapsed / 60, 2)
+        chosen = best if scores[best] > own else "student"
+        folders.write_card(folder, card | {"minutes": minutes, "best": {"chosen": chosen, "student": own, **scores}})
+
+    def _keep(self, names: Sequence[str]) -> None:
+        """Move the members into the model's folder."""
+        ensemble = self.out / "ensemble"
+        ensemble.mkdir(exist_ok=True)
+        for name in names:
+            if (self.work.path / name).is_dir():
+                shutil.rmtree(ensemble / name, ignore_errors=True)
+                shutil.move(self.work.path / name, ensemble / name)
+        options = " ".join(f"--ensemble {ensemble / name}" for name in names[1:])
+        self.screen.say(f"the ensemble: regard translate {ensemble / names[0]} {options}")
+
+    # The clock
+
+    @property
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def _note_time(self) -> None:
+        self.work.add_spent(self._elapsed)
+        self.screen.say(f"{clock(self._elapsed)} so far")
+
+
+def has_learned_from(folder: Path, extra: Sequence[tuple[str, str]]) -> bool:
+    """Return whether the model of a folder, if there is one, was trained with these further pairs."""
+    if not (folder / folders.CARD).is_file():
+        return False
+    return bool(folders.read_card(folder)["data"].get("extra_sha256") == corpus_of(extra).digest)

@@ -1,0 +1,95 @@
+"""The folder in which `train --best` works: the models that only serve the final one, and what they translated.
+
+    NAME.parts/plan.json       what the run began with; resuming needs the same
+    NAME.parts/train.jsonl     the pairs, as split into training and dev
+    NAME.parts/dev.jsonl
+    NAME.parts/MEMBER/         the folder of a model, as `regard train` makes it
+    NAME.parts/synthetic/      translations of the training text
+
+It stands next to the folder of the model, and is deleted when that is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.config import folder as folders
+from regard.text.pairs import Pair
+
+PLAN, SPENT = "plan.json", "spent.json"
+TRAIN, DEV = FILES = ("train.jsonl", "dev.jsonl")
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    path: Path
+
+    @classmethod
+    def beside(cls, out: Path) -> WorkFolder:
+        """Return the work folder of a model's folder."""
+        return cls(out.with_name(out.name + ".parts"))
+
+    @property
+    def begun(self) -> bool:
+        return (self.path / PLAN).is_file()
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether something else stands there: more than what `begin` writes before the plan."""
+        if self.begun or not self.path.exists():
+            return False
+        return not self.path.is_dir() or any(not each.name.startswith(tuple(FILES)) for each in self.path.iterdir())
+
+    def begin(self, plan: Mapping[str, Any], train: Sequence[Pair], dev: Sequence[Pair]) -> None:
+        """Create the folder anew, with the plan as the last file: a folder without it has not begun."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(parents=True)
+        for name, pairs in zip(FILES, (train, dev), strict=True):
+            rows = (json.dumps({"source": pair.source, "target": pair.target}, ensure_ascii=False) for pair in pairs)
+            folders.write(self.path / name, "".join(row + "\n" for row in rows))
+        folders.write(self.path / PLAN, json.dumps(dict(plan), ensure_ascii=False, indent=2))
+
+    def check_same(self, plan: Mapping[str, Any], out: Path) -> None:
+        """Raise a ValueError unless the run began with the same data, recipe and seed."""
+        try:
+            begun = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
+        except ValueError:
+            raise ValueError(f"{self.path / PLAN}: damaged: expected JSON; --overwrite begins anew") from None
+        for name, value in plan.items():
+            if begun.get(name) != value:
+                raise ValueError(f"{out}: begun with other {name}; resume with what it began with, or use --overwrite")
+
+    def training_pairs(self) -> list[tuple[str, str]]:
+        """Return the (source, target) texts for training."""
+        rows = map(json.loads, filter(None, (self.path / TRAIN).read_text(encoding="utf-8").split("\n")))
+        return [(row["source"], row["target"]) for row in rows]
+
+    def is_trained(self, member: str) -> bool:
+        """Return whether the training of a member has ended and its scores are known."""
+        return "scores" in self._card(member)
+
+    def has_begun(self, member: str) -> bool:
+        return bool(self._card(member))
+
+    def _card(self, member: str) -> dict[str, Any]:
+        folder = self.path / member
+        return folders.read_card(folder) if (folder / folders.CARD).is_file() else {}
+
+    # The clock
+
+    @property
+    def spent(self) -> float:
+        """seconds that earlier processes of this run took"""
+        path = self.path / SPENT
+        return float(json.loads(path.read_text())["seconds"]) if path.is_file() else 0.0
+
+    def add_spent(self, seconds: float) -> None:
+        folders.write(self.path / SPENT, json.dumps({"seconds": seconds}))
+
+    def delete(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)

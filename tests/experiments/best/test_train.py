@@ -1,0 +1,134 @@
+"""`train --best` on a toy language: members, synthetic pairs, a student; interrupted, resumed, refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from regard.experiments.best import synthetic, translation
+from regard.experiments.best.train import train_best
+from regard.experiments.best.work import WorkFolder
+from regard.tasks.translation.predictor import Search, Translator
+from regard.training.progress import Silent
+from tests.training import toy
+
+
+@pytest.fixture(autouse=True)
+def two_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "MEMBERS", 2)
+
+
+def run(out: Path, **options: Any) -> Translator:
+    translator = train_best(toy.PAIRS, out, settings=toy.TINY, device="cpu", **options)
+    assert isinstance(translator, Translator)
+    return translator
+
+
+def test_one_model_remains(tmp_path: Path) -> None:
+    screen = toy.Watcher()
+    translator = run(tmp_path / "m", screen=screen)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m"]
+    card, plain = translator.card, regard.train(toy.PAIRS, tmp_path / "plain", settings=toy.TINY, device="cpu").card
+    assert card["parameters"] == plain["parameters"] and card["data"]["sha256"] == plain["data"]["sha256"]
+    assert card["data"]["dev_pairs"] == plain["data"]["dev_pairs"] and card["data"]["extra_sha256"]
+    assert set(card["best"]) == {"chosen", "student", "forward-1", "forward-2"}
+    scores = {name: score for name, score in card["best"].items() if name != "chosen"}
+    assert scores[card["best"]["chosen"]] == max(scores.values()) == card["scores"]["chrf"]
+    for part in ("model 1 of 4: forward-1", "model 3 of 4: backward-1", "model 4 of 4: the student", "so far"):
+        assert part in screen.text
+    screen = toy.Watcher()
+    run(tmp_path / "m", resume=True, screen=screen)
+    assert "nothing to resume" in screen.text
+
+
+def test_the_better_of_student_and_members_is_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def choose(self: translation.BestTranslation, names: list[str]) -> None:
+        for name, score in (("forward-1", 20.0), ("forward-2", 30.0)):
+            card = json.loads((self.work.path / name / "card.json").read_text())
+            card["scores"]["chrf"] = score
+            (self.work.path / name / "card.json").write_text(json.dumps(card))
+        original(self, names)
+
+    original = translation.BestTranslation._choose
+    monkeypatch.setattr(translation.BestTranslation, "_choose", choose)
+    run(tmp_path / "m", keep_ensemble=True)
+    assert toy.differing(toy.weights(tmp_path / "m"), toy.weights(tmp_path / "m" / "ensemble" / "forward-2")) == []
+    assert regard.load(tmp_path / "m").card["best"]["chosen"] == "forward-2"
+    members = [regard.load(tmp_path / "m" / "ensemble" / name) for name in ("forward-1", "forward-2")]
+    assert members[0].ensemble(members[1]).translate("Rahul sees a mango.") is not None
+
+
+@pytest.mark.parametrize("model", [1, 2, 3, 4])
+def test_an_interrupted_run_goes_on(model: int, tmp_path: Path) -> None:
+    """Interrupted in each of its trainings; what is trained is not trained again."""
+    screen = InterruptingScreen(model)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", screen=screen)
+    with pytest.raises(ValueError, match="expected --resume"):
+        run(tmp_path / "m")
+    with pytest.raises(ValueError, match="begun with other seed"):
+        run(tmp_path / "m", resume=True, seed=7)
+    resumed = toy.Watcher()
+    ours = run(tmp_path / "m", resume=True, screen=resumed)
+    for number in range(1, 5):
+        assert (f"model {number} of 4" in resumed.text) == (number >= model)
+    theirs = run(tmp_path / "whole")
+    assert ours.card["best"] == theirs.card["best"]
+    assert toy.differing(toy.weights(tmp_path / "m"), toy.weights(tmp_path / "whole")) == []
+
+
+class InterruptingScreen(toy.Watcher):
+    """Interrupts the first update of a model."""
+
+    def __init__(self, model: int) -> None:
+        super().__init__()
+        self._model = f"model {model} of"
+
+    def advance(self, done: int, total: int | None, text: str) -> None:
+        super().advance(done, total, text)
+        if self._model in self.text and "loss" in text and done > 1:
+            raise KeyboardInterrupt
+
+
+def test_existing_folders(tmp_path: Path) -> None:
+    regard.train(toy.PAIRS, tmp_path / "m", settings=toy.TINY, device="cpu")
+    with pytest.raises(ValueError, match="there already"):
+        run(tmp_path / "m")
+    with pytest.raises(ValueError, match="nothing to resume"):
+        run(tmp_path / "m", resume=True)
+    assert "best" in run(tmp_path / "m", overwrite=True).card
+    (tmp_path / "n.parts").mkdir()
+    (tmp_path / "n.parts" / "mine.txt").touch()
+    with pytest.raises(ValueError, match="in the way"):
+        run(tmp_path / "n")
+
+
+def test_a_translated_piece_is_not_translated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic, "PIECE", 3)
+
+    class Counting:
+        calls: list[list[str]] = []  # noqa: RUF012
+
+        def translate(self, texts: list[str], search: Search) -> list[str]:
+            self.calls.append(texts)
+            return [text.upper() for text in texts]
+
+    texts: list[str] = ["a", "b", "c", "d"]
+    translator: Any = Counting()
+    for expected in ([["a", "b", "c"], ["d"]], []):
+        translator.calls.clear()
+        translations = synthetic.translate_in_pieces(translator, texts, Search(), tmp_path / "s", 1, Silent())
+        assert translations == ["A", "B", "C", "D"] and translator.calls == expected
+    assert synthetic.translate_in_pieces(translator, ["x"], Search(), tmp_path / "s", 1, Silent()) == ["X"]
+
+
+def test_time_already_spent_counts(tmp_path: Path) -> None:
+    work = WorkFolder(tmp_path / "w")
+    work.begin({"seed": 1}, [], [])
+    assert work.spent == 0
+    work.add_spent(12.5)
+    assert work.spent == 12.5
