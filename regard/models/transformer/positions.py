@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.rotary import sinusoid_table
+from regard.core.rotary import sinusoid_tables
 from regard.runtime.device_cache import device_cache
 
 SINUSOID_POSITIONS = 2048  # the number of positions that every table of sinusoids has at least
@@ -56,7 +56,7 @@ class Positions(nn.Module):
 def sinusoids(count: int, width: int, device: torch.device) -> Tensor:
     """Return the sinusoids of the first `count` positions: [count, width]."""
     rounded = max(SINUSOID_POSITIONS, 1 << max(0, count - 1).bit_length())
-    return sinusoid_table(rounded, width, device, interleaved=True)[:count]
+    return sinusoid_tables(rounded, width, device, True)[0][:count]
 
 
 def alibi(heads: int, queries: int, keys: int, position: int, device: torch.device) -> Tensor:
