@@ -30,7 +30,7 @@ def rotate(states: Tensor, position: int = 0) -> Tensor:
 
 @device_cache(maxsize=64, reason="every layer and decoder step reads such a table, which takes up to milliseconds")
 def sinusoid_tables(count: int, features: int, device: torch.device, interleaved: bool = False) -> tuple[Tensor, ...]:
-    """Return (cos iθ_a, sin iθ_a) [count, ⌈d/2⌉] of positions i = 0 … count − 1; `interleaved` one table [count, d] with
+    """Return (cos iθ_a, sin iθ_a) [count, ⌈d/2⌉] of positions i = 0 … count − 1; `interleaved` one table [count, d],
     sines at even and cosines at odd places. Callers round `count` up, so that few tables are cached."""
     frequencies = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
     angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * frequencies

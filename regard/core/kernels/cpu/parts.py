@@ -142,7 +142,7 @@ class PatternLayout:
         return (_part(PatternTerm(self.pattern), self.queries, self.keys, self.position),)
 
 
-@cached(maxsize=128, reason="kernels need the terms to refuse a request; tiles and masks take as long as the attention")
+@cached(maxsize=128, reason="several kernels ask in each attention(); tiles and masks take up to milliseconds")
 def layout_of(pattern: Pattern, queries: int, keys: int, position: int) -> PatternLayout:
     """Return the layout of a pattern."""
     return PatternLayout(pattern, queries, keys, position)

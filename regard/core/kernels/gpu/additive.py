@@ -32,7 +32,7 @@ ENOUGH_WARPS = 4096
 MAX_PARTS = 4
 MIN_PIECE_BLOCKS = 512
 """a piece may have this many blocks, over all rows, however short the queries: 8 MiB of energies, in parts 16"""
-_cached_blocks = device_cache(maxsize=256, reason="listing blocks takes longer than attending along them")(blocks_of)
+_cached_blocks = device_cache(maxsize=256, reason="listing the blocks of a long text takes milliseconds")(blocks_of)
 
 
 @dataclass(frozen=True)

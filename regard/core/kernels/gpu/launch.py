@@ -28,7 +28,7 @@ MIN_SHARED_MEMORY = 101_376  # bytes of shared memory of the smallest GPUs that 
 COMPILE_THREADS = 8  # the most threads that compile kernels
 
 
-@cached(maxsize=16, reason="torch takes microseconds for them, and kernels that may refuse and launches need them")
+@cached(maxsize=16, reason="each kernel that may refuse a request asks torch for them, and so does each launch")
 def gpu_properties(device: torch.device) -> Any:
     """Return torch's properties of a GPU."""
     return torch.cuda.get_device_properties(device)

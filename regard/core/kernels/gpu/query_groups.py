@@ -42,7 +42,7 @@ class GroupedTerm:
     heavy: QueryGroup | None
 
 
-@device_cache(maxsize=256, reason="listing blocks takes longer than attending along them")
+@device_cache(maxsize=256, reason="listing the blocks of a long text takes milliseconds")
 def grouped_terms_of(
     pattern: Pattern, queries: int, keys: int, position: int, device: torch.device
 ) -> tuple[GroupedTerm, ...]:
