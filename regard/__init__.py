@@ -5,10 +5,10 @@ Names are imported at their first use, together with PyTorch, so that the comman
 
 from regard.runtime import started as _started  # noqa: F401  # isort: skip  first: it records the time before anything else is imported
 
-from functools import cache as _cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from regard.runtime.caches import cached as _cached
 from regard.runtime.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ if not TYPE_CHECKING:  # a type checker knows the names from above
                 raise
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
-    @_cache
+    @_cached(maxsize=1, reason="parsing this file takes milliseconds, for each name at its first use")
     def _definitions() -> dict[str, tuple[str, str]]:
         """Return the module and the name there of each public name, from the imports above."""
         import ast

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TypeVar, Unpack
 
 import torch
@@ -23,6 +22,7 @@ from regard.core.plan import Plan, choose
 from regard.core.request import CallOptions, Lengths, ReadOptions
 from regard.core.result import Result
 from regard.core.scores import Cosine, Dot, ScaledDot, Score
+from regard.runtime.caches import cached
 
 SCORES: Mapping[str, type[Score]] = {"dot": Dot, "scaled_dot": ScaledDot, "cosine": Cosine}
 NORMALIZERS: Mapping[str, type[Normalizer]] = {
@@ -162,8 +162,7 @@ class Attention(nn.Module):
         return f"{pattern}normalizer={self.normalizer}, dropout={self.dropout}"
 
 
-_parsed = lru_cache(maxsize=256)(parse)
-"""`parse` with a cache: patterns are immutable, so a text always gives the same one"""
+_parsed = cached(maxsize=256, reason="parsing a pattern's text takes as long as a small attention()")(parse)
 
 
 def read_score(score: Score | str) -> Score:

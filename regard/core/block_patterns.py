@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import cast
 
 import torch
@@ -17,6 +17,7 @@ from regard.core.patterns import Full, Pattern, Window
 from regard.core.spans import Spans
 from regard.core.strided_patterns import Strided
 from regard.runtime import noise
+from regard.runtime.caches import cached
 from regard.runtime.device_cache import device_cache
 
 _BLOCKS_PER_DRAW = 1024  # query blocks whose random key blocks are drawn at once
@@ -185,9 +186,9 @@ def bigbird(window: int, globals: Iterable[int], random: int, block: int, seed: 
     return pattern | random_blocks if random else pattern
 
 
-@lru_cache(maxsize=64)
+@cached(maxsize=64, reason="each tile asks for a few draws; drawn one by one they would cost more than the attention")
 def _draws(pattern: RandomBlocks, size: int, chunk: int) -> list[list[int]]:
-    """Return the draws of one chunk of query blocks: drawn one by one, they would cost more than the attention."""
+    """Return the draws of one chunk of query blocks."""
     rows = torch.arange(chunk * _BLOCKS_PER_DRAW, (chunk + 1) * _BLOCKS_PER_DRAW, device="cpu")
     return cast(list[list[int]], pattern.drawn(rows, size).tolist())
 
@@ -205,12 +206,9 @@ def _rows_of(table: Tensor | Sequence[Iterable[int]]) -> tuple[tuple[int, ...], 
     return tuple(tuple(sorted({whole_number("Blocks", "table", c, -1) for c in row} - {-1})) for row in table)
 
 
-@device_cache(maxsize=32)
+@device_cache(maxsize=32, reason="each tile is compared with it, and copying it to a GPU makes Python wait")
 def _dense_table(table: tuple[tuple[int, ...], ...], device: torch.device) -> Tensor:
-    """Return the table as bool [rows + 1, columns + 1]; the last row and column are False, for blocks beyond it.
-
-    Cached, because every tile of a problem is checked against it, and copying it to a GPU makes Python wait.
-    """
+    """Return the table as bool [rows + 1, columns + 1]; the last row and column are False, for blocks beyond it."""
     columns = max([row[-1] + 1 for row in table if row] + [0])
     dense = [[column in row for column in range(columns + 1)] for row in (*map(frozenset, table), frozenset())]
     return torch.tensor(dense, dtype=torch.bool, device=device)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.core.kernels.cpu.parts import Part, Tile, parts_of
-from regard.core.kernels.cpu.tile_kernels import regroups
+from regard.core.kernels.cpu.parts import Part, Tile
+from regard.core.kernels.cpu.tile_kernels import pattern_layout, regroups
 from regard.core.kernels.kernel import Kernel
 from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
@@ -33,7 +33,7 @@ def _costs(request: Request, kernel: Kernel) -> list[str]:
     batch, pairs = request.leading.numel(), request.queries * request.keys
     if not isinstance(request.pattern, Pattern) or isinstance(request.pattern, PerHead):
         return [f"density  not counted here; all {batch * pairs:,} pairs are computed"]
-    parts = parts_of(request.pattern, request.queries, request.keys, request.position, regroups(request))
+    parts = pattern_layout(request).parts(regroups(request))
     # Only the doubtful parts of tiles are counted pair by pair.
     allowed = sum(_allowed_in_tile(request, part, tile) for part in parts for tile in part.all_tiles)
     density = f"density  the pattern allows {_percent(allowed, pairs)} of the pairs"

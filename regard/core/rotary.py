@@ -21,16 +21,19 @@ def rotate(states: Tensor, position: int = 0) -> Tensor:
     if states.shape[-1] % 2:
         raise ValueError(f"rotary: expected an even number of features a head, got {states.shape[-1]}")
     end = position + states.shape[-2]
-    count = 1 << max(0, end - 1).bit_length()  # rounded up to a power of two, so that few tables are cached
-    cosines, sines = (table[position:end] for table in _angles(count, states.shape[-1], states.device))
+    count = 1 << max(0, end - 1).bit_length()
+    cosines, sines = (table[position:end] for table in sinusoid_tables(count, states.shape[-1], states.device))
     first, second = at_least_float32(states).chunk(2, -1)
     rotated = torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1)
     return rotated.to(states.dtype)
 
 
-@device_cache(maxsize=64)
-def _angles(count: int, features: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return (cosines, sines) [count, d/2] of positions 0 … count − 1; cached, as every layer asks for them."""
+@device_cache(maxsize=64, reason="every layer and decoder step reads such a table, which takes up to milliseconds")
+def sinusoid_tables(count: int, features: int, device: torch.device, interleaved: bool = False) -> tuple[Tensor, ...]:
+    """Return (cos iθ_a, sin iθ_a) [count, ⌈d/2⌉] of positions i = 0 … count − 1; `interleaved` one table [count, d],
+    sines at even and cosines at odd places. Callers round `count` up, so that few tables are cached."""
     frequencies = BASE ** (-torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
     angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] * frequencies
+    if interleaved:
+        return (torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :features].float().to(device),)
     return angles.cos().float().to(device), angles.sin().float().to(device)

@@ -6,7 +6,6 @@ the colours can be read with colour blindness and in greyscale print.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ def level(weight: float) -> int:
 
 def colour(weight: float, dark: bool = False) -> str:
     """Return the colour of a weight from 0 to 1, as #rrggbb."""
-    return shades(DARK if dark else LIGHT)[level(weight)]
+    return (DARK_SHADES if dark else LIGHT_SHADES)[level(weight)]
 
 
 def ink(background: str) -> str:
@@ -72,7 +71,6 @@ TO_LAB = np.array(
 )
 
 
-@lru_cache(maxsize=8)
 def shades(stops: tuple[str, ...]) -> tuple[str, ...]:
     """Return LEVELS + 1 colours, interpolated linearly between the stops in Oklab, where equal steps look equal."""
     labs = np.cbrt(np.array([_linear_rgb(stop) for stop in stops]) @ TO_CONES.T) @ TO_LAB.T
@@ -87,3 +85,6 @@ def _linear_rgb(colour: str) -> list[float]:
     """Return red, green and blue of #rrggbb in linear light, from 0 to 1."""
     values = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     return [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
+
+
+LIGHT_SHADES, DARK_SHADES = shades(LIGHT), shades(DARK)

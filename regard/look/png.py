@@ -10,7 +10,6 @@ import io
 import unicodedata
 import warnings
 from collections.abc import Iterable
-from functools import cache
 from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,7 +139,7 @@ class Families:
 
     def __init__(self) -> None:
         self._names = installed()
-        self._characters = cache(characters)  # of a family
+        self._by_name: dict[str, set[int]] = {}  # the characters of the families that were asked for
 
     def require(self, text: str) -> None:
         """Raise one ValueError for all characters that no font has."""
@@ -177,6 +176,11 @@ class Families:
             if not needed:
                 break
         return chosen
+
+    def _characters(self, name: str) -> set[int]:
+        if name not in self._by_name:
+            self._by_name[name] = characters(name)
+        return self._by_name[name]
 
     def _missing(self, text: str) -> set[str]:
         return {chr(code) for code in codes_with_glyphs(text) if chr(code) != END and not self._has(chr(code))}

@@ -1,1 +1,1 @@
-"""The runtime below the models: devices and precision, CUDA graphs, caches of device tensors, files, interrupts."""
+"""The runtime below the models: devices and precision, CUDA graphs, caches, files, interrupts."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from typing import Generic, ParamSpec, TypeVar
 
 import torch
+from torch import Tensor
 
+from regard.runtime.caches import cached
 from regard.runtime.transforms import traced
 
 Args = ParamSpec("Args")
@@ -18,7 +20,9 @@ Value = TypeVar("Value")
 
 _CAPTURING = threading.local()  # `values`: the list of the graph that this thread captures
 _READ_BY_UNKNOWN_GRAPHS: dict[int, object] = {}
-"""values requested while a caller's own code captures a graph, whose lifetime is not known here"""
+"""values requested while a caller's own code captures a graph. They live as long as the process: nothing says when that
+graph ends, and a replay after that would read freed memory without an error. They are as few as the shapes that are
+captured, each once; a caller who captures inside `retained_values` owns them instead."""
 
 
 class DeviceCache(Generic[Args, Value]):
@@ -29,30 +33,28 @@ class DeviceCache(Generic[Args, Value]):
     nothing is cached: its tensors have no meaning outside it.
     """
 
-    def __init__(self, function: Callable[Args, Value], maxsize: int) -> None:
-        self._function, self._cached = function, lru_cache(maxsize=maxsize)(self._outside_inference_mode)
+    def __init__(self, function: Callable[Args, Value], maxsize: int, reason: str) -> None:
+        @cached(maxsize, reason)
+        @wraps(function)
+        def outside_inference_mode(*args: Args.args, **kwargs: Args.kwargs) -> Value:
+            with torch.inference_mode(False):
+                return function(*args, **kwargs)
+
+        self._function, self._cached = function, outside_inference_mode
         update_wrapper(self, function)
 
     def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Value:
         if traced():
             return self._function(*args, **kwargs)
-        value = self._cached(*args, **kwargs)  # type: ignore[arg-type]
+        value = self._cached(*args, **kwargs)
         if is_capturing():
             _retain(value)
         return value
 
-    def _outside_inference_mode(self, *args: Args.args, **kwargs: Args.kwargs) -> Value:
-        with torch.inference_mode(False):
-            return self._function(*args, **kwargs)
 
-    def clear(self) -> None:
-        """Forget all values."""
-        self._cached.cache_clear()
-
-
-def device_cache(maxsize: int) -> Callable[[Callable[Args, Value]], DeviceCache[Args, Value]]:
+def device_cache(maxsize: int, reason: str) -> Callable[[Callable[Args, Value]], DeviceCache[Args, Value]]:
     """Decorate a function with a `DeviceCache`."""
-    return partial(DeviceCache, maxsize=maxsize)
+    return partial(DeviceCache, maxsize=maxsize, reason=reason)
 
 
 @contextmanager
@@ -76,3 +78,9 @@ def _retain(value: object) -> None:
 def is_capturing() -> bool:
     """Is the current stream capturing a CUDA graph?"""
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+
+
+@device_cache(maxsize=256, reason="copying numbers to a GPU makes Python wait, and a CUDA graph cannot capture it")
+def device_constant(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return a tensor of a few numbers, such as the indices of heads or the weights of labels."""
+    return torch.tensor(values, dtype=dtype, device=device)

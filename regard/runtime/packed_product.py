@@ -7,13 +7,13 @@ tested first; where they are missing or wrong, the product is `torch.nn.function
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from regard.runtime.caches import cached
 from regard.runtime.precision import autocast_dtype
 
 PACKED_FOR_ROWS = 64  # the number of rows of x for which W is packed; the actual number may differ
@@ -64,9 +64,9 @@ def _packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -
     return cast(Tensor, torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if relu else "none", [], ""))
 
 
-@lru_cache(maxsize=8)
+@cached(maxsize=8, reason="each product of a model asks, and the test takes a tenth of a millisecond")
 def _can_pack(dtype: torch.dtype) -> bool:
-    """Return whether this torch can multiply by a packed W, and the result is right; cached, as it never changes."""
+    """Return whether this torch can multiply by a packed W, and the result is right."""
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
     x, weight, bias = (torch.linspace(-1, 1, n, device="cpu").to(dtype) for n in (48, 128, 8))

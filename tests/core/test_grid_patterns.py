@@ -20,7 +20,7 @@ from regard import (
     per_head,
 )
 from regard.core.grid_patterns import GridWindow
-from regard.core.kernels.cpu.parts import parts_of
+from regard.core.kernels.cpu.parts import layout_of
 from regard.core.kernels.cpu.tile_kernels import Regrouped, Tiles, Union
 from regard.core.kernels.hard import HardChoice
 from regard.core.pattern_text import parse
@@ -133,7 +133,9 @@ def test_a_picture_of_64_by_64_is_computed_leanly() -> None:
     grid, size = Grid(64, 64), 64 * 64
 
     def computed(pattern: Pattern) -> float:
-        tiles = [(part.step, tile) for part in parts_of(pattern, size, size, 0, True) for tile in part.tiles]
+        tiles = [
+            (part.step, tile) for part in layout_of(pattern, size, size, 0).parts(regroup=True) for tile in part.tiles
+        ]
         return sum(step * tile.height * tile.width for step, tile in tiles) / size**2
 
     assert computed(grid.column()) == 1 / 64

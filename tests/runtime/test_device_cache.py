@@ -8,13 +8,14 @@ from torch import Tensor
 
 from regard import Full, Window, attention, per_head
 from regard.runtime import device_cache as module
-from regard.runtime.device_cache import device_cache, retained_values
+from regard.runtime.caches import clear_caches
+from regard.runtime.device_cache import device_cache, device_constant, retained_values
 
 
 def counted() -> tuple[list[int], "module.DeviceCache[[int], Tensor]"]:
     made: list[int] = []
 
-    @device_cache(maxsize=2)
+    @device_cache(maxsize=2, reason="a test")
     def numbers(count: int) -> Tensor:
         """So many."""
         made.append(count)
@@ -29,7 +30,7 @@ def test_it_is_made_once_and_dropped_when_others_were_asked_for_since() -> None:
     assert numbers(3) is numbers(3) and made == [3]
     numbers(4), numbers(5), numbers(3)
     assert made == [3, 4, 5, 3]
-    numbers.clear()
+    clear_caches()
     numbers(3)
     assert made == [3, 4, 5, 3, 3]
 
@@ -65,6 +66,13 @@ def test_made_in_inference_mode_it_serves_autograd() -> None:
         attention(states, states, states, pattern=pattern)
     attention(states, states, states, pattern=pattern).context.sum().backward()  # type: ignore[no-untyped-call]
     assert states.grad is not None
+
+
+def test_numbers_that_are_equal_in_python_differ_by_their_dtype() -> None:
+    cpu = torch.device("cpu")
+    assert device_constant((0, 1), torch.int64, cpu).dtype is torch.int64
+    assert device_constant((0.0, 1.0), torch.float32, cpu).dtype is torch.float32
+    assert device_constant((0, 1), torch.int64, cpu) is device_constant((0, 1), torch.int64, cpu)
 
 
 def test_no_gpu_records_here() -> None:

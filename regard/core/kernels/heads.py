@@ -14,7 +14,7 @@ from regard.core.patterns import Pattern, PerHead
 from regard.core.request import Request
 from regard.core.result import Result, Top
 from regard.core.scores import PrecomputedTerms
-from regard.runtime.device_cache import device_cache
+from regard.runtime.device_cache import device_constant
 
 
 class Heads(Kernel):
@@ -39,9 +39,7 @@ class Heads(Kernel):
 
 def join(results: list[Result], heads: list[list[int]]) -> Result:
     """Join the results of groups of heads, in the order of the heads. Weights are not joined."""
-    order = _head_index(
-        tuple(np.argsort([head for group in heads for head in group]).tolist()), results[0].context.device
-    )
+    order = _head_index(np.argsort([head for group in heads for head in group]).tolist(), results[0].context.device)
 
     def joined(pieces: list[Tensor], dim: int) -> Tensor:
         return torch.cat(pieces, dim).index_select(dim, order)
@@ -70,7 +68,7 @@ def by_pattern(request: Request) -> list[tuple[list[int], Request]]:
 
 
 def _select_heads(request: Request, heads: list[int], pattern: Pattern) -> Request:
-    index = _head_index(tuple(heads), request.query.device)
+    index = _head_index(heads, request.query.device)
 
     def select(x: Tensor, dim: int) -> Tensor:
         """Select the heads, which are at `dim`, counted from the last; a broadcast dim stays as it is."""
@@ -97,7 +95,5 @@ def _select_heads(request: Request, heads: list[int], pattern: Pattern) -> Reque
     )
 
 
-@device_cache(maxsize=256)
-def _head_index(heads: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return the index of heads on the device, cached because copying it to a GPU makes Python wait."""
-    return torch.tensor(heads, device=device)
+def _head_index(heads: list[int], device: torch.device) -> Tensor:
+    return device_constant(tuple(heads), torch.int64, device)

@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from regard.core.rotary import sinusoid_tables
 from regard.runtime.device_cache import device_cache
 
 SINUSOID_POSITIONS = 2048  # the number of positions that every table of sinusoids has at least
@@ -54,21 +55,16 @@ class Positions(nn.Module):
 
 def sinusoids(count: int, width: int, device: torch.device) -> Tensor:
     """Return the sinusoids of the first `count` positions: [count, width]."""
-    return _sinusoid_table(max(SINUSOID_POSITIONS, 1 << max(0, count - 1).bit_length()), width, device)[:count]
+    rounded = max(SINUSOID_POSITIONS, 1 << max(0, count - 1).bit_length())
+    return sinusoid_tables(rounded, width, device, True)[0][:count]
 
 
-@device_cache(maxsize=64)
-def _sinusoid_table(count: int, width: int, device: torch.device) -> Tensor:
-    """Return sinusoids [count, width]; the caller rounds `count` up, so that few tables are cached."""
-    frequencies = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-    angles = torch.arange(count, dtype=torch.float64)[:, None] * frequencies  # [count, ⌈width/2⌉]
-    table = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
-    return table.float().to(device)
-
-
-@device_cache(maxsize=64)
 def alibi(heads: int, queries: int, keys: int, position: int, device: torch.device) -> Tensor:
     """Return the bias − slope_h · |i − j| [heads, T, S], the first query at `position`; slopes 2^(−8/H), 2^(−16/H) …"""
-    slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
-    distances = torch.arange(position, position + queries)[:, None] - torch.arange(keys)
-    return (-slopes[:, None, None] * distances.abs()).to(device)
+    i, j = torch.arange(position, position + queries, device=device)[:, None], torch.arange(keys, device=device)
+    return _negative_slopes(heads, device) * (i - j).abs()
+
+
+@device_cache(maxsize=16, reason="every decoder step needs them, and copying them to a GPU makes Python wait")
+def _negative_slopes(heads: int, device: torch.device) -> Tensor:
+    return -(2.0 ** (-8.0 * torch.arange(1, heads + 1, device="cpu") / heads))[:, None, None].to(device)

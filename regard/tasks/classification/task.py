@@ -20,7 +20,7 @@ from regard.config.recipe import Recipe
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.models.documents.counts import Folds
-from regard.runtime.device_cache import device_cache
+from regard.runtime.device_cache import device_constant
 from regard.runtime.precision import Precision, autocast
 from regard.tasks.classification.labelling import Labeller
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
@@ -121,7 +121,7 @@ class ClassificationTask(TextTask):
         assert batch.labels is not None
         logits = self.model(batch).each.float()  # [J, B, C]
         balanced = self.recipe.training.balance
-        weights = device_weights(tuple(self.weights.tolist()), logits.device) if balanced else None
+        weights = device_constant(tuple(self.weights.tolist()), torch.float32, logits.device) if balanced else None
         smoothing = self.recipe.training.label_smoothing
         gold = batch.labels.expand(len(logits), -1).flatten()
         loss = smoothed_cross_entropy(logits.flatten(0, 1), gold, weights, smoothing)
@@ -204,12 +204,6 @@ def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None,
     gold_losses = losses.gather(-1, labels[:, None])[:, 0] * gold_weights
     mean_losses = (losses * weights).mean(-1) * real
     return ((1 - smoothing) * gold_losses + smoothing * mean_losses).sum() / gold_weights.sum()
-
-
-@device_cache(maxsize=8)
-def device_weights(weights: tuple[float, ...], device: torch.device) -> Tensor:
-    """Return the weights of the labels on the device, where CUDA graphs read them."""
-    return torch.tensor(weights, device=device)
 
 
 def labelled(train: Sequence[Pair]) -> Counter[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -127,12 +126,10 @@ def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
 
 def wording(vocabulary: Vocabulary) -> Wording:
     """Return how a search tells equal texts: by their tokens for words, by the text they spell for subwords."""
-    name = lru_cache(maxsize=None)(vocabulary.name)
-
-    def surface(tokens: Sequence[int]) -> Hashable:
-        return tuple(tokens) if vocabulary.words else "".join(map(name, tokens))
-
-    return Wording(vocabulary.decode, surface)
+    if vocabulary.words:
+        return Wording(vocabulary.decode, tuple)
+    names = [vocabulary.name(token) for token in range(len(vocabulary))]  # a search asks for each very often
+    return Wording(vocabulary.decode, lambda tokens: "".join(map(names.__getitem__, tokens)))
 
 
 def candidates(hypotheses: Sequence[Hypothesis], vocabulary: Vocabulary) -> list[Candidate]:

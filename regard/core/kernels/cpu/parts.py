@@ -5,8 +5,8 @@ contain every query at most once. A pattern without stride is one part. Strided 
 of their own: positions are regrouped into the residue classes mod `step`, in which a stride is full attention and a
 dilation a window. Each part excludes what earlier parts covered, so no pair is counted twice.
 
-Everything here is analytic: it costs O(tiles), never a sweep over T × S, and is cached for the next call with the same
-pattern and sizes.
+Everything here is analytic: it costs O(tiles), never a sweep over T × S, and `layout_of` caches it for the next call
+with the same pattern and sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import cached_property, reduce
 from itertools import product
 from operator import and_, or_
 
@@ -24,6 +24,7 @@ from torch import Tensor
 from regard.core import spans as runs
 from regard.core.patterns import Both, Either, Pattern, Window
 from regard.core.spans import Span, Spans
+from regard.runtime.caches import cached
 
 TILE_ROWS = 128  # queries in a tile: measured, 64 to 128 is best for windows of 256 to each side
 _MAX_TERMS = 16
@@ -114,20 +115,40 @@ class Part(PatternTerm):
         return (*self.tiles, *self.heavy_tiles)
 
 
-@lru_cache(maxsize=64)
-def parts_of(pattern: Pattern, queries: int, keys: int, position: int, regroup: bool) -> tuple[Part, ...]:
-    """Return the parts of a pattern; without `regroup`, the whole pattern is one part. Cached for the next call."""
-    terms = pattern_terms(pattern, queries, keys, position) if regroup else (PatternTerm(pattern),)
-    return tuple(_part(term, queries, keys, position) for term in terms)
+@dataclass(frozen=True)
+class PatternLayout:
+    """The terms and parts of a pattern for given sizes, each computed when it is first needed."""
+
+    pattern: Pattern
+    queries: int
+    keys: int
+    position: int
+
+    @cached_property
+    def terms(self) -> tuple[PatternTerm, ...]:
+        """All that has no stride, then each strided term without the pairs before it."""
+        return _terms(self.pattern, max(self.position + self.queries, self.keys))
+
+    def parts(self, regroup: bool) -> tuple[Part, ...]:
+        """Return the part of each term; without `regroup`, the whole pattern is one part."""
+        return self._parts_of_terms if regroup else self._whole_part
+
+    @cached_property
+    def _parts_of_terms(self) -> tuple[Part, ...]:
+        return tuple(_part(term, self.queries, self.keys, self.position) for term in self.terms)
+
+    @cached_property
+    def _whole_part(self) -> tuple[Part, ...]:
+        return (_part(PatternTerm(self.pattern), self.queries, self.keys, self.position),)
 
 
-@lru_cache(maxsize=256)
-def pattern_terms(pattern: Pattern, queries: int, keys: int, position: int) -> tuple[PatternTerm, ...]:
-    """Return the terms of a pattern: all that has no stride, then each strided term without the pairs before it.
+@cached(maxsize=128, reason="several kernels ask in each attention(); tiles and masks take up to milliseconds")
+def layout_of(pattern: Pattern, queries: int, keys: int, position: int) -> PatternLayout:
+    """Return the layout of a pattern."""
+    return PatternLayout(pattern, queries, keys, position)
 
-    Cached, because several kernels look at them to decide whether to refuse.
-    """
-    reach = max(position + queries, keys)
+
+def _terms(pattern: Pattern, reach: int) -> tuple[PatternTerm, ...]:
     # A stride beyond the sequence leaves only i = j.
     terms = [term if term.step < reach else term.unstrided & Window(0) for term in _as_union(pattern)]
     plain = [term for term in terms if term.step == 1]

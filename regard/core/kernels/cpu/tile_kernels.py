@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from regard.core.kernels.cpu.parts import Part, PatternTerm, parts_of, pattern_terms
+from regard.core.kernels.cpu.parts import PatternLayout, layout_of
 from regard.core.kernels.cpu.tile_access import TileSettings
 from regard.core.kernels.cpu.tile_attention import attend
 from regard.core.kernels.flat import FlatRows, fold
@@ -46,7 +46,7 @@ class Regrouped(Tiles):
     def refuse(self, request: Request) -> str | None:
         if (reason := super().refuse(request) or unregroupable(request)) is not None:
             return reason
-        is_union = len(_terms(request)) > 1
+        is_union = len(pattern_layout(request).terms) > 1
         if is_union != self.takes_unions:
             return "the pattern is a union" if is_union else "the pattern is not a union of strided and other parts"
         if is_union and not isinstance(request.normalizer, Softmax):
@@ -74,7 +74,7 @@ def unsuited(request: Request) -> str | None:
 
 def unregroupable(request: Request) -> str | None:
     """Return why positions cannot be regrouped into classes for this request; None if they can."""
-    if all(term.step == 1 for term in _terms(request)):
+    if all(term.step == 1 for term in pattern_layout(request).terms):
         return "the pattern has no stride"
     if request.bias is not None or request.allowed is not None:
         return "a bias or mask of pairs cannot be regrouped into classes"
@@ -83,13 +83,14 @@ def unregroupable(request: Request) -> str | None:
 
 def regroups(request: Request) -> bool:
     """Is the request's pattern computed in residue classes?"""
-    mergeable = len(_terms(request)) == 1 or isinstance(request.normalizer, (Softmax, Hard))
+    mergeable = len(pattern_layout(request).terms) == 1 or isinstance(request.normalizer, (Softmax, Hard))
     return mergeable and unregroupable(request) is None
 
 
 def pairs_in_tiles(request: Request, regroup: bool) -> int:
     """Return how many pairs the tiles hold."""
-    return sum(part.step * tile.height * tile.width for part in _parts(request, regroup) for tile in part.all_tiles)
+    parts = pattern_layout(request).parts(regroup)
+    return sum(part.step * tile.height * tile.width for part in parts for tile in part.all_tiles)
 
 
 def solve(
@@ -106,15 +107,15 @@ def prepare(
     request: Request, normalizer: Entmax, *, gumbel: bool = False, regroup: bool
 ) -> tuple[TileSettings, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
     """Return the request with its leading dims folded: (settings, (q', k', v or None, bias or None))."""
-    terms, leading = request.terms, request.leading
-    assert terms is not None and isinstance(request.pattern, Pattern)
+    terms, leading, layout = request.terms, request.leading, pattern_layout(request)
+    assert terms is not None
     temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
     scale, vector = terms.at_temperature(temperature)
     vector = None if vector is None else fold(vector[..., None, :], leading)[:, 0]
     bias = None if request.bias is None else FlatRows.fold(request.bias / temperature, leading, 2)
     settings = TileSettings(
-        pattern=request.pattern,
-        parts=_parts(request, regroup),
+        pattern=layout.pattern,
+        parts=layout.parts(regroup),
         leading=leading,
         heads_inside=_heads_inside(request.query),
         normalizer=Softmax() if isinstance(normalizer, Softmax) else normalizer,
@@ -143,11 +144,7 @@ def _heads_inside(query: Tensor) -> bool:
     return query.dim() > 2 and not query.is_contiguous() and query.transpose(-3, -2).is_contiguous()
 
 
-def _terms(request: Request) -> tuple[PatternTerm, ...]:
+def pattern_layout(request: Request) -> PatternLayout:
+    """Return the layout of the request's pattern."""
     assert isinstance(request.pattern, Pattern)
-    return pattern_terms(request.pattern, request.queries, request.keys, request.position)
-
-
-def _parts(request: Request, regroup: bool) -> tuple[Part, ...]:
-    assert isinstance(request.pattern, Pattern)
-    return parts_of(request.pattern, request.queries, request.keys, request.position, regroup)
+    return layout_of(request.pattern, request.queries, request.keys, request.position)

@@ -22,6 +22,7 @@ from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, BlockLists, Lists, blo
 from regard.core.kernels.gpu.delta import delta_of
 from regard.core.kernels.gpu.launch import compile_ahead, launch, mask_arguments
 from regard.core.patterns import Pattern
+from regard.runtime.device_cache import device_cache
 from regard.runtime.device_guard import device_guard
 
 STRIP = 16  # states of a block that a warp computes
@@ -31,6 +32,7 @@ ENOUGH_WARPS = 4096
 MAX_PARTS = 4
 MIN_PIECE_BLOCKS = 512
 """a piece may have this many blocks, over all rows, however short the queries: 8 MiB of energies, in parts 16"""
+_cached_blocks = device_cache(maxsize=256, reason="listing the blocks of a long text takes milliseconds")(blocks_of)
 
 
 @dataclass(frozen=True)
@@ -185,11 +187,13 @@ class _AdditiveProblem:
     def _pieces(self) -> list[_QueryPiece]:
         pattern, position = self.settings.pattern, self.settings.position
         positions = range(position, position + self.queries)
+        sizes = self.keys, HEIGHT, WIDTH, self.query.device
+        blocks = _cached_blocks(pattern, positions, *sizes)
         max_blocks = max(self.hidden * self.queries // (HEIGHT * WIDTH), MIN_PIECE_BLOCKS // max(1, self.rows))
-        return [
-            _QueryPiece(piece.start - position, blocks_of(pattern, piece, self.keys, HEIGHT, WIDTH, self.query.device))
-            for piece in pieces_of(pattern, positions, self.keys, HEIGHT, WIDTH, max_blocks)
-        ]
+        if blocks.count <= max_blocks:
+            return [_QueryPiece(0, blocks)]
+        pieces = pieces_of(blocks, positions, max_blocks)
+        return [_QueryPiece(piece.start - position, _cached_blocks(pattern, piece, *sizes)) for piece in pieces]
 
     def _hidden_first(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return e^{2x} of queries and of keys in the hidden-first layout of the energies kernel, int64 [G, ⌈H / 2⌉,

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 
 import torch
 from torch import Tensor
 
 from regard.core import spans as runs
-from regard.core.kernels.cpu.parts import PatternTerm, columns_of, pattern_terms
+from regard.core.kernels.cpu.parts import PatternTerm, columns_of, layout_of
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.residues import regroup, ungroup
 from regard.core.patterns import Pattern
@@ -38,6 +37,12 @@ class Arrangement:
     def position(self) -> int:
         """The place of the first query in that order."""
         return self.first if self.step == 1 else 0
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The numbers of queries and keys in that order, with the padding of the classes."""
+        queries, keys = -(-(self._offset + self.queries) // self.step), -(-self.keys // self.step)  # of a class
+        return queries * self.step, keys * self.step
 
     @property
     def _offset(self) -> int:
@@ -72,7 +77,6 @@ class Arrangement:
         return self.key_order(torch.arange(self.keys, device=device, dtype=torch.int32)[None])[0]
 
 
-@lru_cache(maxsize=256)
 def arrangements_of(
     pattern: Pattern, queries: int, keys: int, position: int, regroup: bool = True
 ) -> tuple[Arrangement, ...]:
@@ -81,7 +85,7 @@ def arrangements_of(
     Without `regroup`, or with fewer queries than classes, there is one arrangement that keeps the order of positions:
     with so few queries, sorting the keys would take longer than attending to all of them.
     """
-    terms = pattern_terms(pattern, queries, keys, position) if regroup else (PatternTerm(pattern),)
+    terms = layout_of(pattern, queries, keys, position).terms if regroup else (PatternTerm(pattern),)
     if max(term.step for term in terms) > max(1, queries):
         terms = (PatternTerm(pattern),)
     return tuple(_arrangement(term, queries, keys, position) for term in terms)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -19,7 +18,6 @@ from torch import Tensor
 
 from regard.core.patterns import Pattern
 from regard.core.spans import Spans, intersection, runs, union
-from regard.runtime.device_cache import device_cache
 
 HEIGHT, WIDTH = 64, 64  # queries and keys of a block
 ALL = -1  # the mask number of a block in which all pairs are allowed
@@ -51,13 +49,14 @@ class BlockLists:
     by_key: Lists
     table: Tensor
     """int64 [masks, height]: bit j says whether a query may attend to key j of the block; has at least one mask"""
+    counts: tuple[int, ...]
+    """the number of blocks of each tile of queries, on the host"""
 
     @property
     def count(self) -> int:
         return len(self.by_query.others)
 
 
-@device_cache(maxsize=256)
 def blocks_of(
     pattern: Pattern, places: range | tuple[int, ...], keys: int, height: int, width: int, device: torch.device
 ) -> BlockLists:
@@ -78,7 +77,8 @@ def blocks_of(
     by_query = _lists(blocks[:, 0], blocks[:, 1], masks, numbers, -(-len(places) // height), device)
     by_key = _lists(blocks[:, 1], blocks[:, 0], masks, numbers, -(-keys // width), device)
     table = torch.from_numpy(distinct if len(distinct) else np.zeros((1, height), np.int64)).to(device)
-    return BlockLists(height, width, by_query, by_key, table)
+    counts = np.bincount(blocks[:, 0], minlength=by_query.tiles)
+    return BlockLists(height, width, by_query, by_key, table, tuple(counts.tolist()))
 
 
 def group_blocks(
@@ -94,20 +94,15 @@ def group_blocks(
     return [(None, all_queries), (heavy, blocks_of(pattern, heavy, keys, height, width, device))]
 
 
-@lru_cache(maxsize=256)
-def pieces_of(
-    pattern: Pattern, places: range, keys: int, height: int, width: int, max_blocks: int
-) -> tuple[range, ...]:
+def pieces_of(blocks: BlockLists, places: range, max_blocks: int) -> list[range]:
     """Split the positions of queries into pieces of whole tiles, each with at most `max_blocks` blocks or one tile."""
     pieces, first, count = [], 0, 0
-    for begin in range(0, len(places), height):
-        possible, _ = _key_spans(pattern, places[begin : begin + height], keys)
-        tile_blocks = len(_key_tiles(possible, width))
+    for begin, tile_blocks in zip(range(0, len(places), blocks.height), blocks.counts, strict=True):
         if begin > first and count + tile_blocks > max_blocks:
             pieces.append(places[first:begin])
             first, count = begin, 0
         count += tile_blocks
-    return (*pieces, places[first:])
+    return [*pieces, places[first:]]
 
 
 def next_power_of_two(number: int) -> int:

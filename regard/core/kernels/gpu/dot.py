@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.cpu.tile_attention import refuse_second_order
-from regard.core.kernels.gpu.arrangement import Arrangement, arrangements_of, merged
+from regard.core.kernels.gpu.arrangement import merged
 from regard.core.kernels.gpu.delta import delta_of
 from regard.core.kernels.gpu.dot_problem import LOG2, DotBackwardInputs, DotProblem, DotSettings
 from regard.core.kernels.gpu.launch import compile_ahead
-from regard.core.kernels.gpu.query_groups import query_groups_of
+from regard.core.kernels.gpu.query_groups import GroupedTerm, grouped_terms_of
 from regard.runtime.device_guard import device_guard
 
 
@@ -85,27 +85,26 @@ def dot_terms(
     settings: DotSettings, query: Tensor, key: Tensor, value: Tensor, with_positions: bool = False
 ) -> list[DotTerm]:
     """Return the terms of the pattern; `with_positions` their problems know positions even without noise."""
-    arrangements = arrangements_of(settings.pattern, query.shape[1], key.shape[1], settings.position)
-    in_float32 = len(arrangements) > 1  # results of several terms are summed in float32
-    return [DotTerm(settings, each, query, key, value, with_positions, in_float32) for each in arrangements]
+    terms = grouped_terms_of(settings.pattern, query.shape[1], key.shape[1], settings.position, query.device)
+    in_float32 = len(terms) > 1  # results of several terms are summed in float32
+    return [DotTerm(settings, each, query, key, value, with_positions, in_float32) for each in terms]
 
 
 class DotTerm:
     """One term of a problem. Its inputs and outputs are in the order of positions."""
 
     def __init__(
-        self, settings: DotSettings, arrangement: Arrangement, query: Tensor, key: Tensor, value: Tensor,
+        self, settings: DotSettings, grouped: GroupedTerm, query: Tensor, key: Tensor, value: Tensor,
         with_positions: bool, in_float32: bool,
     ) -> None:  # fmt: skip
-        self.arrangement, where = arrangement, query.device
+        self.arrangement = arrangement = grouped.arrangement
         arranged = replace(settings, visible=arrangement.visible_order(settings.visible))
         query, keys = arrangement.query_order(query), arrangement.key_order(key)
         states = query, keys, keys if value is key else arrangement.key_order(value)
         positions = None
         if with_positions or settings.noise is not None:
-            positions = arrangement.query_positions(where), arrangement.key_positions(where)
-        sizes = query.shape[1], keys.shape[1]
-        light, heavy = query_groups_of(arrangement.pattern, *sizes, arrangement.position, where)
+            positions = arrangement.query_positions(query.device), arrangement.key_positions(query.device)
+        light, heavy = grouped.light, grouped.heavy
         self.light = DotProblem(arranged, light, *states, positions, in_float32)
         self.heavy = None if heavy is None else DotProblem(arranged, heavy, *states, positions, in_float32)
 

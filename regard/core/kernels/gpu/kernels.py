@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from importlib.util import find_spec
 
 import torch
@@ -12,7 +11,7 @@ from regard.core.kernels.cpu.tile_kernels import regroups, unsuited
 from regard.core.kernels.flat import FlatRows, fold
 from regard.core.kernels.gpu.arrangement import arrangements_of, merged
 from regard.core.kernels.gpu.blocks import HEIGHT, WIDTH, group_blocks
-from regard.core.kernels.gpu.launch import shared_memory, start_triton
+from regard.core.kernels.gpu.launch import gpu_properties, shared_memory, start_triton
 from regard.core.kernels.gpu.tile_size import stages
 from regard.core.kernels.hard import hard_result
 from regard.core.kernels.kernel import Kernel
@@ -25,6 +24,7 @@ from regard.core.result import Result
 from regard.runtime.precision import exact_products
 
 SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+HAS_TRITON = find_spec("triton") is not None
 MAX_ROWS = 65535  # the most programs that CUDA allows in the second and third dimension of a grid
 
 
@@ -229,8 +229,7 @@ def _pairs_in_blocks(request: Request, regroup: bool = True) -> int:
     assert isinstance(request.pattern, Pattern)
     cpu, count = torch.device("cpu"), 0
     for arranged in arrangements_of(request.pattern, request.queries, request.keys, request.position, regroup):
-        sizes = len(arranged.query_positions(cpu)), len(arranged.key_positions(cpu))
-        groups = group_blocks(arranged.pattern, *sizes, arranged.position, HEIGHT, WIDTH, cpu)
+        groups = group_blocks(arranged.pattern, *arranged.sizes, arranged.position, HEIGHT, WIDTH, cpu)
         count += sum(blocks.count for _, blocks in groups)
     return count * HEIGHT * WIDTH
 
@@ -239,13 +238,12 @@ def _visible(request: Request) -> FlatRows | None:
     return None if request.visible is None else FlatRows.fold(request.visible, request.leading, 1)
 
 
-@lru_cache(maxsize=16)
 def why_no_triton(device: torch.device) -> str | None:
     """Return why our own kernels do not run on a device; None if they do."""
     if device.type != "cuda":
         return "not on a GPU"
-    if find_spec("triton") is None:
+    if not HAS_TRITON:
         return "Triton is not installed"
-    if torch.version.hip is not None or torch.cuda.get_device_capability(device) < (8, 0):
+    if torch.version.hip is not None or gpu_properties(device).major < 8:
         return "the GPU is not one of NVIDIA's of compute capability 8.0 or later"
     return None

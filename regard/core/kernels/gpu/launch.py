@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from torch import Tensor
 
 from regard.core.kernels.flat import FlatRows
 from regard.core.kernels.gpu.launchers import protect_launchers
+from regard.runtime.caches import cached
 from regard.runtime.device_cache import is_capturing
 from regard.runtime.device_guard import device_guard
 
@@ -28,12 +28,17 @@ MIN_SHARED_MEMORY = 101_376  # bytes of shared memory of the smallest GPUs that 
 COMPILE_THREADS = 8  # the most threads that compile kernels
 
 
-@lru_cache(maxsize=16)
+@cached(maxsize=16, reason="each kernel that may refuse a request asks torch for them, and so does each launch")
+def gpu_properties(device: torch.device) -> Any:
+    """Return torch's properties of a GPU."""
+    return torch.cuda.get_device_properties(device)
+
+
 def shared_memory(device: torch.device) -> int:
     """Return the bytes of shared memory that a kernel may use on the device."""
     if device.type != "cuda":
         return 1 << 30  # Triton's interpreter has no limit
-    return int(getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", MIN_SHARED_MEMORY))
+    return int(getattr(gpu_properties(device), "shared_memory_per_block_optin", MIN_SHARED_MEMORY))
 
 
 def start_triton(device: torch.device) -> None:

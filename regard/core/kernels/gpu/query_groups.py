@@ -1,4 +1,4 @@
-"""The queries of a pattern in groups, each with its blocks, masks and jobs.
+"""The queries of each term of a pattern in groups, each with its blocks, masks and jobs.
 
 Queries that see far more keys than their neighbours (global positions) form a group of their own, as on the CPU.
 """
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core.kernels.gpu import blocks as lists
+from regard.core.kernels.gpu.arrangement import Arrangement, arrangements_of
 from regard.core.kernels.gpu.blocks import BlockLists, group_blocks
 from regard.core.kernels.gpu.jobs import Jobs, jobs_of
 from regard.core.patterns import Pattern
@@ -32,7 +33,26 @@ class QueryGroup:
     by_key: Jobs
 
 
-@device_cache(maxsize=256)
+@dataclass(frozen=True)
+class GroupedTerm:
+    """A term of a pattern: its order of positions, and its groups of queries in that order."""
+
+    arrangement: Arrangement
+    light: QueryGroup
+    heavy: QueryGroup | None
+
+
+@device_cache(maxsize=256, reason="listing the blocks of a long text takes milliseconds")
+def grouped_terms_of(
+    pattern: Pattern, queries: int, keys: int, position: int, device: torch.device
+) -> tuple[GroupedTerm, ...]:
+    """Return the terms of a pattern."""
+    terms = arrangements_of(pattern, queries, keys, position)
+    return tuple(
+        GroupedTerm(each, *query_groups_of(each.pattern, *each.sizes, each.position, device)) for each in terms
+    )
+
+
 def query_groups_of(
     pattern: Pattern, queries: int, keys: int, position: int, device: torch.device
 ) -> tuple[QueryGroup, QueryGroup | None]:

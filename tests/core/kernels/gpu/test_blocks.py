@@ -83,7 +83,7 @@ def test_nothing_to_look_at() -> None:
 def test_pieces_have_few_blocks_or_one_tile(pattern: str, most: int) -> None:
     """And as many as fit; together they are all queries, in order."""
     places = range(30, 195)
-    pieces = pieces_of(parse(pattern), places, 200, 16, 16, most)
+    pieces = pieces_of(blocks_of(parse(pattern), places, 200, 16, 16, CPU), places, most)
     assert [place for piece in pieces for place in piece] == list(places)
     counts = [blocks_of(parse(pattern), piece, 200, 16, 16, CPU).count for piece in pieces]
     assert all(count <= most or len(piece) <= 16 for count, piece in zip(counts, pieces, strict=True))
@@ -94,4 +94,5 @@ def test_pieces_have_few_blocks_or_one_tile(pattern: str, most: int) -> None:
 
 
 def test_pieces_of_nothing() -> None:
-    assert pieces_of(parse("full"), range(3, 3), 5, 16, 16, 4) == (range(3, 3),)
+    blocks = blocks_of(parse("full"), range(3, 3), 5, 16, 16, CPU)
+    assert pieces_of(blocks, range(3, 3), 4) == [range(3, 3)]

@@ -9,6 +9,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard.core.kernels.flat import FlatRows
 from regard.core.pattern_text import parse
+from regard.runtime.caches import clear_caches
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
 from regard.core.kernels.gpu import blocks, dot, jobs, query_groups
@@ -23,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "HEIGHT", 16)
     monkeypatch.setattr(blocks, "WIDTH", 16)
     monkeypatch.setattr(jobs, "MIN_BLOCKS", 4)
-    query_groups.query_groups_of.clear()
+    clear_caches()
 
 
 def expected(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
