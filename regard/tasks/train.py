@@ -15,6 +15,7 @@ import torch
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
+from regard.config.recipe_text import to_toml
 from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
@@ -133,7 +134,7 @@ class _Run:
 
     def _resumed(self, task: Task, data: TrainingData[Any], seconds: float | None, began: float) -> Loop:
         """Return the run at its last checkpoint; tell the user if it has already ended."""
-        _check_same(self.folder, task.recipe, data, self.seed)
+        _check_same(self.spec, self.folder, task.recipe, data, self.seed)
         reporter = Reporter(self.folder / folders.LOG, self.screen)
         loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
         loop.resume()
@@ -168,11 +169,11 @@ def _facts(
     }
 
 
-def _check_same(folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
+def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
     """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
-    begun = card["data"]["sha256"], card["data"]["dev_sha256"], card["seed"], folders.read_recipe(folder)
-    now = data.digest, data.dev_digest, seed, recipe
+    begun = card["data"]["sha256"], card["data"]["dev_sha256"], card["seed"], True
+    now = data.digest, data.dev_digest, seed, spec.is_same_run(folders.read_recipe(folder), recipe)
     for name, one, other in zip(("data", "dev data", "seed", "recipe or settings"), begun, now, strict=True):
         if one != other:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
@@ -187,7 +188,10 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
     model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
         loop.reporter.status("scoring dev")
-        scores = spec.score(model, loop.task.dev)
+        begun = model.recipe
+        scores = spec.score(model, loop.task.dev, loop.reporter.say)
+        if model.recipe != begun:
+            folders.write(folder / folders.RECIPE, to_toml(model.recipe))
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
         model.card |= {"scores": scores.as_dict()}
