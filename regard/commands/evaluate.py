@@ -20,6 +20,7 @@ def evaluate(
     to: options.To = None,
     ensemble: options.Ensemble = None,
     beam: Annotated[int | None, Option(min=1, max=100, help="The beam size. Default: the recipe's.")] = None,
+    mbr: options.Mbr = None,
     diagnose: Annotated[
         str | None,
         Option(
@@ -53,6 +54,6 @@ def evaluate(
         options.refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
     options.set_threads(threads)
     languages = options.languages_of(pairs, from_, to)
-    given = EvaluationOptions(reverse, languages, tuple(ensemble or ()), beam, diagnose, show, calibrated)
+    given = EvaluationOptions(reverse, languages, tuple(ensemble or ()), beam, mbr, diagnose, show, calibrated)
     scores, lines = task_of(model).evaluate(model, pairs, given, device, precision)  # type: ignore[arg-type]
     typer.echo(json.dumps(scores, ensure_ascii=False, indent=2) if json_ else "\n".join(lines))

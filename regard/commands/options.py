@@ -21,6 +21,17 @@ Ensemble = Annotated[
     ),
 ]
 
+Mbr = Annotated[
+    int | None,
+    Option(
+        min=0,
+        max=1000,
+        metavar="N",
+        help="Minimum-Bayes-risk decoding: of N samples and the beam's hypotheses, take the one with the highest mean "
+        "chrF++ against the samples. 0: off. Default: the recipe's.",
+    ),
+]
+
 # Which texts, and where the results go
 
 Texts = Annotated[

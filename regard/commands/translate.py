@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
 NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
+Temperature = Annotated[
+    float | None, Option(help="With --sample or --mbr: lower is safer. Default: 1, with --mbr 0.5.")
+]
+Seed = Annotated[int | None, Option(min=0, max=2**31, help="With --sample or --mbr: the seed of the random numbers.")]
 TopP = Annotated[float | None, Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")]
 LengthPenalty = Annotated[float | None, Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")]
 View = Annotated[str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")]
@@ -40,11 +44,12 @@ def translate(
     beam: Beam = None,
     n_best: NBest = 1,
     length_penalty: LengthPenalty = None,
+    mbr: options.Mbr = None,
     sample: Annotated[bool, Option("--sample", help="Sample tokens at random instead of beam search.")] = False,
-    temperature: Annotated[float | None, Option(help="With --sample: lower is safer. Default: 1.")] = None,
+    temperature: Temperature = None,
     top_k: Annotated[int | None, Option(min=1, help="With --sample: only the k most probable tokens.")] = None,
     top_p: TopP = None,
-    seed: Annotated[int | None, Option(min=0, max=2**31, help="With --sample: the seed of the random numbers.")] = None,
+    seed: Seed = None,
     prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
     carry: CarryOver = None,
     look: options.Look = None,
@@ -63,7 +68,7 @@ def translate(
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
 
-    given = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty, "sample": sample}
+    given = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty, "sample": sample, "mbr": mbr}
     search_by = _search(given | {"temperature": temperature, "top_k": top_k, "top_p": top_p}, json_, seed)
     _check_texts(prefix, view)
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
@@ -103,15 +108,21 @@ def _search(given: dict[str, Any], as_json: bool, seed: int | None) -> Callable[
     by_option = {f"--{name.replace('_', '-')}": value for name, value in given.items()} | {"--seed": seed}
     penalty = {"--length-penalty": by_option["--length-penalty"]}
     if given["sample"]:
-        refuse_idle({"--beam": given["beam"]} | penalty, "expected neither with --sample")
+        refuse_idle({"--beam": given["beam"], "--mbr": given["mbr"]} | penalty, "expected neither with --sample")
     else:
-        names = ("--temperature", "--top-k", "--top-p", "--seed")
+        names = ("--top-k", "--top-p", *(() if given["mbr"] else ("--temperature", "--seed")))
         refuse_idle({name: by_option[name] for name in names}, "expected --sample with it")
+    if given["mbr"]:
+        refuse_idle(penalty, "expected it without --mbr, which ranks by chrF++")
+        chosen |= {} if seed is None else {"seed": seed}
+    elif given["sample"] or given["length_penalty"] is not None:
+        chosen["mbr"] = 0
     if given["beam"] == 1 and not as_json:
         refuse_idle(penalty, "expected a larger --beam with it, or --json")
 
     def applied(defaults: Search) -> Search:
-        return replace(defaults, **{"beam": max(defaults.beam, given["n_best"])} | chosen)
+        wider = {} if given["mbr"] else {"beam": max(defaults.beam, given["n_best"])}
+        return replace(defaults, **wider | chosen)
 
     applied(Search())  # raises an error for values that make no search
     return applied

@@ -2,7 +2,8 @@
 
 Six come with the package: `rnn`, `transformer`, `article` (the word-level English–Marathi tutorial), `classify`,
 `images` and `captions`; others come from TOML files (recipe_text.py). Values that a recipe leaves open (None) are
-chosen from the size of the data before training; a saved recipe has them all.
+chosen from the size of the data before training, the length penalty on dev after it; the recipe of a trained model has
+them all.
 """
 
 from __future__ import annotations
@@ -120,11 +121,15 @@ class TrainingRecipe:
 @dataclass(frozen=True)
 class SearchRecipe:
     beam: int = 5
-    length_penalty: float = 1.0
+    length_penalty: float | None = None
+    """hypotheses are ranked by log p / length^penalty; None: chosen on dev when training ends"""
+    mbr: int = 0
+    """minimum-Bayes-risk decoding with so many samples; 0: beam search"""
 
     def __post_init__(self) -> None:
         _check_counts("search", self, "beam")
-        if not 0 <= self.length_penalty <= 100:
+        whole_number("search", "mbr", self.mbr)
+        if self.length_penalty is not None and not 0 <= self.length_penalty <= 100:
             raise ValueError(f"search.length_penalty: expected a number from 0 to 100, got {self.length_penalty}")
 
 
@@ -137,7 +142,7 @@ class Recipe:
     search: SearchRecipe = field(default_factory=SearchRecipe)
 
     def fitted(self, pairs: int, words: float, shared_letters: float) -> Recipe:
-        """Return the recipe with every open value chosen from the data.
+        """Return the recipe with every open value chosen from the data, but for the length penalty.
 
         pairs            number of training pairs
         words            mean number of words of a sentence
@@ -215,6 +220,7 @@ ARTICLE = Recipe(
     search=SearchRecipe(beam=1),
 )
 TRANSFORMER = Recipe(name="transformer", model=TransformerOptions(), training=TrainingRecipe(warmup=600))
+NO_SEARCH = SearchRecipe(length_penalty=1.0)  # of tasks that have no penalty to choose
 CLASSIFY = Recipe(
     name="classify",
     vocabulary=VocabularyRecipe(kind="words"),
@@ -228,17 +234,20 @@ CLASSIFY = Recipe(
         no_stop=0.0,
         patience=0,
     ),
+    search=NO_SEARCH,
 )
 IMAGES = Recipe(
     name="images",
     model=ImageOptions(),
     training=TrainingRecipe(learning_rate=0.002, warmup=100, weight_decay=0.01, average=0.99, patience=0),
+    search=NO_SEARCH,
 )
 CAPTIONS = Recipe(
     name="captions",
     vocabulary=VocabularyRecipe(kind="words"),
     model=CaptionerOptions(),
     training=TrainingRecipe(learning_rate=0.002, warmup=200, label_smoothing=0.05, average=0.99, patience=0),
+    search=NO_SEARCH,
 )
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe for recipe in (Recipe(), TRANSFORMER, ARTICLE, CLASSIFY, IMAGES, CAPTIONS)

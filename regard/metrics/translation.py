@@ -61,6 +61,14 @@ def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
     )
 
 
+def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Return the chrF++ of `score` alone."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    outputs, expected = _checked(hypotheses, references)
+    return float(CHRF(word_order=2).corpus_score(outputs, _columns(expected)).score)
+
+
 def chrf_and_chance(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
     """Return the chrF++ of `score`, and the chrF++ of the same hypotheses by chance.
 

@@ -15,7 +15,7 @@ from regard.search.log_probs import log_probs, sentence_chunks
 from regard.search.log_probs import top_k as largest
 from regard.text.vocabulary import END, START
 
-Choose = Callable[[Tensor], Tensor]  # log-probabilities [n, V] → tokens [n]
+Choose = Callable[[Tensor, np.ndarray, int], Tensor]  # log-probabilities [n, V], sentences [n], step → tokens [n]
 
 
 def greedy(
@@ -27,7 +27,7 @@ def greedy(
     return _decode(model, source, lengths, limit, _most_probable, prefixes)
 
 
-def _most_probable(log_probabilities: Tensor) -> Tensor:
+def _most_probable(log_probabilities: Tensor, _sentences: np.ndarray, _step: int) -> Tensor:
     return torch.from_numpy(log_probabilities.numpy().argmax(-1))  # several times as fast as torch's
 
 
@@ -41,16 +41,18 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     generator: torch.Generator | None = None,
+    uniforms: Tensor | None = None,
     prefixes: Prefixes = None,
 ) -> list[Hypothesis]:
     """Draw a token from softmax(logits / temperature) at every step.
 
     `top_k` restricts it to the k most probable tokens, `top_p` to the smallest set of most probable tokens whose
     probabilities sum to at least p (nucleus sampling, Holtzman et al. 2020). `generator` may be of another device than
-    the model: it draws there.
+    the model: it draws there. With `uniforms` [B, steps], numbers in [0, 1) that were drawn before, nothing is drawn,
+    and a sample does not depend on the other sentences of the batch.
     """
 
-    def choose(log_probabilities: Tensor) -> Tensor:
+    def choose(log_probabilities: Tensor, sentences: np.ndarray, step: int) -> Tensor:
         tokens = None
         if top_k is not None and top_k < log_probabilities.shape[-1]:
             log_probabilities, tokens = largest(log_probabilities, top_k)
@@ -59,8 +61,11 @@ def sample(
         probabilities = torch.softmax(scaled, -1)
         if top_p is not None:
             probabilities = nucleus(probabilities, top_p)
-        device = probabilities.device if generator is None else generator.device
-        drawn = torch.multinomial(probabilities.to(device), 1, generator=generator).to(probabilities.device)
+        if uniforms is None:
+            device = probabilities.device if generator is None else generator.device
+            drawn = torch.multinomial(probabilities.to(device), 1, generator=generator).to(probabilities.device)
+        else:
+            drawn = inverse_cdf(probabilities, uniforms[torch.from_numpy(sentences), step])
         return (drawn if tokens is None else tokens.gather(-1, drawn))[:, 0]
 
     return _decode(model, source, lengths, limit, choose, prefixes)
@@ -71,6 +76,13 @@ def nucleus(probabilities: Tensor, p: float) -> Tensor:
     ordered, places = probabilities.sort(-1, descending=True)
     before = ordered.cumsum(-1) - ordered  # the sum over the more probable tokens
     return torch.zeros_like(probabilities).scatter(-1, places, ordered.masked_fill(before >= p, 0))
+
+
+def inverse_cdf(probabilities: Tensor, uniforms: Tensor) -> Tensor:
+    """Return the tokens [n, 1] at which the cumulative probabilities [n, V] first exceed uniform numbers [n]."""
+    cumulative = probabilities.cumsum(-1)
+    thresholds = uniforms.to(cumulative)[:, None] * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, thresholds, right=True).clamp(max=probabilities.shape[-1] - 1)
 
 
 @torch.no_grad()
@@ -113,7 +125,7 @@ def _next_tokens(
     log_probabilities: Tensor, choose: Choose, prefixes: Prefixes, rows: np.ndarray, time: int
 ) -> tuple[Tensor, Tensor]:
     """Return (tokens, their log-probabilities), [n], for log-probabilities [n, V] of the sentences `rows`."""
-    chosen = choose(log_probabilities)
+    chosen = choose(log_probabilities, rows, time)
     if prefixes is not None:  # their tokens at this step; −1 behind their end
         forced = [prefixes[row][time] if time < len(prefixes[row]) else -1 for row in rows.tolist()]
         given = torch.tensor(forced, device=chosen.device)

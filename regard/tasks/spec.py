@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -69,6 +69,7 @@ class EvaluationOptions:
     languages: tuple[str, str] | None = None
     ensemble: tuple[Path, ...] = ()  # folders of further models
     beam: int | None = None
+    mbr: int | None = None
     diagnose: str | None = None  # a measure of look/diagnostics.py
     show: int | None = None  # how many sentences `diagnose` lists
     calibrated: bool = False
@@ -133,9 +134,14 @@ class TaskSpec(ABC, Generic[P, D]):
     def predictor(self, folder: Path, options: Any, loaded: Loaded) -> P:
         """Return a predictor with an untrained model of the options; the folder has its vocabularies."""
 
-    def score(self, model: P, dev: Any) -> ScoreReport:
-        """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card."""
+    def score(self, model: P, dev: Any, say: Callable[[str], None]) -> ScoreReport:
+        """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card and
+        its recipe. `say` reports what was chosen."""
         return model.evaluate(dev)
+
+    def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:
+        """Return whether a run that began with one recipe can be resumed with the other."""
+        return begun == asked
 
     def evaluate(
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision

@@ -15,6 +15,7 @@ import torch
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
+from regard.config.recipe_text import to_toml
 from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
@@ -136,7 +137,7 @@ class _Run:
 
     def _resumed(self, task: Task, data: TrainingData[Any], seconds: float | None, began: float) -> Loop:
         """Return the run at its last checkpoint; tell the user if it has already ended."""
-        _check_same(self.folder, task.recipe, data, self.seed)
+        _check_same(self.spec, self.folder, task.recipe, data, self.seed)
         reporter = Reporter(self.folder / folders.LOG, self.screen)
         loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
         loop.resume()
@@ -172,12 +173,13 @@ def _facts(
     }
 
 
-def _check_same(folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
+def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
     """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
     digests = (data.digest, data.dev_digest, data.extra_digest)
     begun_digests = tuple(card["data"][name] for name in ("sha256", "dev_sha256", "extra_sha256"))
-    begun, now = (*begun_digests, card["seed"], folders.read_recipe(folder)), (*digests, seed, recipe)
+    same_recipe = spec.is_same_run(folders.read_recipe(folder), recipe)
+    begun, now = (*begun_digests, card["seed"], True), (*digests, seed, same_recipe)
     names = ("data", "dev data", "extra data", "seed", "recipe or settings")
     for name, one, other in zip(names, begun, now, strict=True):
         if one != other:
@@ -193,7 +195,10 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
     model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
         loop.reporter.status("scoring dev")
-        scores = spec.score(model, loop.task.dev)
+        begun = model.recipe
+        scores = spec.score(model, loop.task.dev, loop.reporter.say)
+        if model.recipe != begun:
+            folders.write(folder / folders.RECIPE, to_toml(model.recipe))
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
         model.card |= {"scores": scores.as_dict()}

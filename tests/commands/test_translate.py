@@ -87,6 +87,17 @@ def test_sampling_follows_its_seed(files: Path, inside: Inside) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_minimum_risk_follows_its_seed(files: Path, inside: Inside) -> None:
+    given = ["--mbr", "6", "--n-best", "4", *SOURCES[:5]]
+    drawn = [inside("translate", files / "model", "--seed", seed, *given).stdout for seed in "112"]
+    assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0].splitlines()) == 20
+    assert (
+        inside("translate", files / "model", "--mbr", "0", SOURCES[0]).stdout
+        == inside("translate", files / "model", SOURCES[0]).stdout
+    )
+    assert "chrF++" in inside("evaluate", files / "model", files / "pairs.tsv", "--mbr", "2").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         model = TextClassifier(options, len(reader.vocabulary), len(reader.spelling), len(labels))
         return Classifier(model, *loaded, reader, labels)
 
-    def score(self, model: Classifier, dev: Pairs) -> LabelScores:
+    def score(self, model: Classifier, dev: Pairs, say: Callable[[str], None]) -> LabelScores:
         model.calibrate(dev)
         return model.evaluate(dev, allow_unknown=True)
 
@@ -49,8 +49,8 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
     ) -> tuple[dict[str, Any], list[str]]:
         options.refuse(
-            ["reverse", "languages", "ensemble", "beam", "diagnose"],
-            "--reverse, --from, --to, --ensemble, --beam and --diagnose are for translators, and this is none",
+            ["reverse", "languages", "ensemble", "beam", "mbr", "diagnose"],
+            "--reverse, --from, --to, --ensemble, --beam, --mbr and --diagnose are for translators, and this is none",
         )
         gold = read_gold(files)
         classifier = self.load(folder, device, precision)

@@ -11,6 +11,7 @@ import torch
 
 from regard.config.folder import Vocabularies
 from regard.look.trace import Trace
+from regard.metrics.pairwise_chrf import pairwise_chrf
 from regard.metrics.translation import Scores, group, score
 from regard.models.ensemble import AnyTranslationModel
 from regard.models.packed_model import PackedModel
@@ -18,6 +19,7 @@ from regard.search.beam import beam
 from regard.search.distinct import n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
+from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
 from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor, text_list
 from regard.tasks.translation.ensemble import combined_card, combined_model
@@ -37,7 +39,7 @@ class Translation:
     """One translation of a text; those of the parts of a long text are joined."""
 
     text: str
-    score: float  # the log-probability divided by a power of the length (`length_penalty`): higher is better
+    score: float  # higher is better: log-probability / length^`length_penalty`; with `mbr`, the expected chrF++
     log_probability: float
     traces: list[Trace]  # the attention of each part
 
@@ -70,20 +72,29 @@ class Search:
     n_best: int = 1  # the number of translations with different texts; fewer where no more are found
     length_penalty: float = 1.0
     sample: bool = False  # sample tokens instead of beam search
-    temperature: float = 1.0
+    temperature: float | None = None  # of samples: lower is safer; None: 1, with `mbr` 0.5
     top_k: int | None = None  # sample only from the k most probable tokens
     top_p: float | None = None  # sample only from the most probable tokens whose probabilities sum to p
+    mbr: int = 0  # minimum-Bayes-risk decoding by chrF++ with so many samples, and the beam's hypotheses; 0: off
+    seed: int = 1  # of the samples of `mbr`
 
     def __post_init__(self) -> None:
         for name in ("beam", "n_best", "top_k"):
             value = getattr(self, name)
             if (not isinstance(value, int) or value < 1) and not (name == "top_k" and value is None):
                 raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
-        if self.n_best > self.beam and not self.sample:
-            raise ValueError(f"n_best: expected at most the beam's {self.beam}, got {self.n_best}")
+        for name in ("mbr", "seed"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise ValueError(f"{name}: expected a whole number of at least 0, got {value!r}")
+        if self.mbr and self.sample:
+            raise ValueError("mbr: expected 0 with sample, which draws one sample for each translation")
+        if self.n_best > max(self.beam, self.mbr) and not self.sample:
+            limit = f"the {self.mbr} samples of mbr" if self.mbr else f"the beam's {self.beam}"
+            raise ValueError(f"n_best: expected at most {limit}, got {self.n_best}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p: expected a number above 0 and up to 1, got {self.top_p!r}")
-        if not 0 < self.temperature < float("inf"):
+        if self.temperature is not None and not 0 < self.temperature < float("inf"):
             raise ValueError(f"temperature: expected a number above 0, got {self.temperature!r}")
         if not 0 <= self.length_penalty <= 100:
             raise ValueError(f"length_penalty: expected a number from 0 to 100, got {self.length_penalty!r}")
@@ -125,8 +136,10 @@ class Translator(Predictor[AnyTranslationModel]):
 
     @property
     def search(self) -> Search:
-        """the search options of the recipe"""
-        return Search(self.recipe.search.beam, length_penalty=self.recipe.search.length_penalty)
+        """the search options of the recipe; a length penalty that training has not chosen yet is 1"""
+        given = self.recipe.search
+        penalty = 1.0 if given.length_penalty is None else given.length_penalty
+        return Search(given.beam, length_penalty=penalty, mbr=given.mbr)
 
     @overload
     def translate(self, text: str, search: Search | None = None, prefix: str = "") -> str: ...  # type: ignore[overload-overlap]
@@ -147,7 +160,7 @@ class Translator(Predictor[AnyTranslationModel]):
         """
         search = search or self.search
         sources = [tidy(text) for text in text_list(texts)]
-        parts_of = [self._parts(source) for source in sources]
+        parts_of = [self.parts(source) for source in sources]
         all_parts = [part for parts in parts_of for part in parts]
         translations = iter(self._search(all_parts, search, prefix, details))
         return [
@@ -167,7 +180,7 @@ class Translator(Predictor[AnyTranslationModel]):
         with self.autocast():
             return self._tracer.force_decode(self.model, sources, targets, self.device)
 
-    def _parts(self, source: str) -> list[str]:
+    def parts(self, source: str) -> list[str]:
         """Return the parts of a text that are translated one by one: the text itself, its sentences if it is longer
         than any source in training, or nothing if it is empty.
 
@@ -223,8 +236,12 @@ class Translator(Predictor[AnyTranslationModel]):
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each source, best first, by the search that the options ask for."""
         wording, limit, penalty = self._wording, self.limit, search.length_penalty
+        if search.mbr:
+            temperature = MBR_TEMPERATURE if search.temperature is None else search.temperature
+            options = RiskOptions(search.mbr, pairwise_chrf, search.seed, search.beam, temperature)
+            return minimum_risk(model, batch, lengths, limit, wording, options, search.n_best, prefixes)
         if search.sample:
-            sampling = search.temperature, search.top_k, search.top_p
+            sampling = search.temperature or 1.0, search.top_k, search.top_p
             return samples(model, batch, lengths, limit, wording, search.n_best, prefixes, *sampling)
         if search.beam == 1:
             return [[each] for each in greedy(model, batch, lengths, limit, prefixes)]

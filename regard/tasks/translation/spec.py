@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,14 @@ from regard.config.sizes import best_model_kind
 from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
-from regard.metrics.translation import group, score
+from regard.metrics.translation import Scores, group, score
 from regard.models.building import ModelOptions, build
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
 from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
+from regard.tasks.translation.length_penalty import final_scores
 from regard.tasks.translation.predictor import Answer, Translator
 from regard.tasks.translation.task import TranslationTask
 from regard.text.pairs import Corpus, read_pairs, read_references
@@ -69,6 +70,24 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         model = build(options, len(vocabularies.source), len(vocabularies.target))
         return Translator(model, *loaded, vocabularies, str(folder))
 
+    def score(self, model: Translator, dev: Pairs, say: Callable[[str], None]) -> Scores:
+        """Score a model on dev; before, choose its length penalty there if the recipe leaves it open."""
+        scores, choice = final_scores(model, *group(dev))
+        if choice is not None:
+            search = replace(model.recipe.search, length_penalty=choice.penalty)
+            model.recipe = replace(model.recipe, search=search)
+            model.card |= {"length_penalty": {"chrf": {str(key): value for key, value in choice.chrf.items()}}}
+            if choice.chrf:
+                say(f"search.length_penalty = {choice.penalty}, chosen by chrF++ on dev")
+        return scores
+
+    def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:
+        """Return whether both recipes are equal; a length penalty that is left open is equal to any, because the end
+        of the run chooses one."""
+        if asked.search.length_penalty is None:
+            begun = replace(begun, search=replace(begun.search, length_penalty=None))
+        return begun == asked
+
     def ensemble(self, first: Translator, others: Sequence[Path]) -> Translator:
         """Return the ensemble of a translator with those of other folders; the translator itself if there are none."""
         places = [Path(first.name).resolve(), *(folder.resolve() for folder in others)]
@@ -87,7 +106,8 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         options.refuse(["calibrated"], "--calibrated is for classifiers, and this is a translator")
         sources, references = group(read_references(files, options.reverse, options.languages))
         translator = self.ensemble(self.load(folder, device, precision), options.ensemble)
-        search = translator.search if options.beam is None else replace(translator.search, beam=options.beam)
+        given = {name: value for name in ("beam", "mbr") if (value := getattr(options, name)) is not None}
+        search = replace(translator.search, **given)
         answers = translator.answers(sources, search)
         scores = score([answer.text for answer in answers], references)
         if options.diagnose is None:

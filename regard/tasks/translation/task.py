@@ -21,6 +21,7 @@ from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.guide import Guide, guided_loss
+from regard.tasks.translation.length_penalty import final_scores
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.validation import ValidationInputs, validate
 from regard.text.batches import Batch
@@ -154,8 +155,9 @@ class TranslationTask(TextTask):
         return validate(inputs, number, device)
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
-        """Time the translation and scoring of a batch of sources of middling length. On a GPU, where the first batch
-        also compiles and captures, the time is unknown."""
+        """Time the final scoring of a batch of sources of middling length, with the choice of an open length penalty.
+
+        On a GPU, where the first batch also compiles and captures, the time is unknown."""
         if device.type != "cpu":
             return None
         sources, references = group(self.dev)
@@ -169,7 +171,7 @@ class TranslationTask(TextTask):
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
         score(sample[:1], sample_references[:1])  # so that imports are not timed
         began = time.monotonic()
-        score(translator.translate(sample), sample_references)
+        final_scores(translator, sample, sample_references)
         seconds = time.monotonic() - began
         self.model.train()
         return LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))

@@ -286,6 +286,11 @@ def test_extreme_temperatures_are_answered(temperature: float, translator: Trans
         ({"top_p": 0.0}, "top_p"),
         ({"top_p": 1.5}, "top_p"),
         ({"length_penalty": math.nan}, "length_penalty"),
+        ({"mbr": -1}, "mbr"),
+        ({"mbr": 2.5}, "mbr"),
+        ({"mbr": 4, "sample": True}, "mbr"),
+        ({"mbr": 8, "n_best": 9}, "n_best"),
+        ({"seed": -1}, "seed"),
         ({"length_penalty": -1.0}, "length_penalty"),
     ],
 )
