@@ -1,21 +1,23 @@
 """How good are the models of `regard train`: several settings, data sets and seeds, on dev, in one table.
 
-    python benchmarks/quality.py --data DIR [--sets english-hindi,english-spanish] [--seeds 1,2] [--at-a-time 4]
-                                 [--device cuda] [--out FILE.jsonl] SETTING [SETTING ...]
+    python benchmarks/quality.py --data DIR [--sets english-hindi,english-spanish] [--pairs 1000,3000,all]
+                                 [--seeds 1,2] [--at-a-time 4] [--device cuda] [--out FILE.jsonl] SETTING [SETTING ...]
 
 A SETTING is a name and the options of `regard train` that it stands for: "default=", "rnn 5=--recipe rnn --minutes 5",
 "smooth=--set training.label_smoothing=0.2". DIR holds a folder for each data set: train.tsv or train.tsv.gz and
 dev.tsv, or train.SOURCE.gz, train.TARGET.gz, val.SOURCE.gz and val.TARGET.gz in a folder whose name ends in
 -SOURCE-TARGET.
 
-Each run is one process; --at-a-time of them share the device, so scores can be compared and times cannot. Scores are
-those of the model's card: beam search on all of dev. Finished runs are appended to --out as JSON lines; those that
-stand there already are not run again.
+With --pairs, a run learns from so many pairs of a set, those with the lowest hashes; dev stays whole. Each run is one
+process; --at-a-time of them share the device, so scores can be compared and times cannot. Scores are those of the
+model's card: beam search on all of dev. Finished runs are appended to --out as JSON lines; those that stand there
+already are not run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shlex
@@ -27,6 +29,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from regard.text.pairs import read_pairs
 
 ROOT = Path(__file__).resolve().parent.parent
 SCORES = ("bleu", "chrf", "exact")
@@ -44,12 +48,25 @@ def files(data: Path) -> list[str]:
     return [*train, "--dev", dev[0], "--dev", dev[1]]
 
 
-def run(data: Path, setting: str, seed: int, device: str | None) -> dict[str, Any]:
-    """Train one model, and return its scores, minutes and size."""
+def some_pairs(arguments: list[str], count: str, folder: Path) -> list[str]:
+    """Return the arguments with the training data replaced by a file of so many of its pairs; "all": as they are."""
+    if count == "all":
+        return arguments
+    train = arguments[: arguments.index("--dev")]
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in read_pairs(train).pairs]
+    lines.sort(key=lambda line: hashlib.sha256(line.encode()).digest())
+    (folder / "train.tsv").write_text("".join(lines[: int(count)]), encoding="utf-8")
+    return [str(folder / "train.tsv"), *arguments[len(train) :]]
+
+
+def run(case: tuple[Path, str, str, int], device: str | None) -> dict[str, Any]:
+    """Train one model for (data, number of pairs, setting, seed), and return its scores, minutes and size."""
+    data, pairs, setting, seed = case
     name, _, options = setting.partition("=")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "model"
-        command = [sys.executable, "-m", "regard", "train", *files(data), "--out", str(out), "--seed", str(seed)]
+        given = some_pairs(files(data), pairs, Path(folder))
+        command = [sys.executable, "-m", "regard", "train", *given, "--out", str(out), "--seed", str(seed)]
         command += shlex.split(options) + (["--device", device] if device else [])
         began = time.monotonic()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.getenv("PYTHONPATH")]))}
@@ -57,10 +74,14 @@ def run(data: Path, setting: str, seed: int, device: str | None) -> dict[str, An
         if done.returncode:
             raise RuntimeError(f"{shlex.join(command)}: exit code {done.returncode}\n{done.stderr[-3000:]}")
         card = json.loads((out / "card.json").read_text(encoding="utf-8"))
-    facts = {"set": data.name, "setting": name, "options": options, "seed": seed}
+    facts = {"set": set_name(data.name, pairs), "setting": name, "options": options, "seed": seed}
     scores = {score: round(card["scores"][score], 2) for score in SCORES}
     minutes = round((time.monotonic() - began) / 60, 2)
     return {**facts, **scores, "minutes": minutes, "parameters": card["parameters"], "ended": card["ended"]}
+
+
+def set_name(data: str, pairs: str) -> str:
+    return data if pairs == "all" else f"{data}, {int(pairs):,} pairs"
 
 
 def table(results: list[dict[str, Any]]) -> list[str]:
@@ -81,6 +102,7 @@ def main() -> None:
     parser.add_argument("settings", nargs="+", metavar="SETTING")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="english-marathi,multi30k-en-de,english-hindi,english-spanish")
+    parser.add_argument("--pairs", default="all")
     parser.add_argument("--seeds", default="1,2")
     parser.add_argument("--at-a-time", type=int, default=1)
     parser.add_argument("--device")
@@ -89,16 +111,21 @@ def main() -> None:
     results = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
     known = {(each["set"], each["setting"], each["seed"]) for each in results}
 
-    def measure(case: tuple[str, str, int]) -> None:
-        result = run(given.data / case[0], case[1], case[2], given.device)
+    def measure(case: tuple[Path, str, str, int]) -> None:
+        result = run(case, given.device)
         results.append(result)
         with given.out.open("a") as file:
             file.write(json.dumps(result) + "\n")
         print(json.dumps(result), file=sys.stderr, flush=True)
 
-    cases = [(name, setting, int(seed)) for seed in given.seeds.split(",") for name in given.sets.split(",")
+    cases = [(given.data / name, pairs, setting, int(seed)) for seed in given.seeds.split(",")
+             for name in given.sets.split(",") for pairs in given.pairs.split(",")
              for setting in given.settings]  # fmt: skip
-    left = [case for case in cases if (case[0], case[1].partition("=")[0], case[2]) not in known]
+    left = [
+        (data, pairs, setting, seed)
+        for data, pairs, setting, seed in cases
+        if (set_name(data.name, pairs), setting.partition("=")[0], seed) not in known
+    ]
     with ThreadPoolExecutor(given.at_a_time) as pool:
         list(pool.map(measure, left))
     print("\n".join(table(sorted(results, key=lambda each: (each["set"], each["setting"], each["seed"])))))

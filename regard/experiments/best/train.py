@@ -12,7 +12,8 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
-from regard.experiments.best.translation import BestTranslation, best_recipe
+from regard.core.checks import whole_number
+from regard.experiments.best.translation import BACKWARD, MEMBERS, BestTranslation, best_recipe
 from regard.experiments.best.work import WorkFolder
 from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
@@ -35,6 +36,8 @@ def train_best(
     resume: bool = False,
     overwrite: bool = False,
     keep_ensemble: bool = False,
+    members: int = MEMBERS,
+    backward: int = BACKWARD,
     languages: tuple[str, str] | None = None,
     seed: int = 1,
     threads: int | None = None,
@@ -45,8 +48,13 @@ def train_best(
 ) -> AnyPredictor:
     """Train the best translator that we know to get from the same pairs, and keep it in the folder `out`.
 
-    The arguments are those of `regard.train`. `keep_ensemble`: also keep the models that taught the final one, in
-    `out`/ensemble. Until the end, everything else stands in `out`.parts; `resume` goes on from there.
+    The arguments are those of `regard.train`, and:
+
+    members         models whose ensemble teaches the final one
+    backward        models of the other direction, which translate the targets back
+    keep_ensemble   keep the members, in `out`/ensemble
+
+    Until the end, everything else stands in `out`.parts; `resume` goes on from there.
     """
     began = time.monotonic() if began is None else began
     screen = screen or Silent()
@@ -54,6 +62,8 @@ def train_best(
     work, given = WorkFolder.beside(folder), Given(data, dev, reverse, languages)
     if minutes is not None and not 0 < minutes < 1e6:
         raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    whole_number("best", "members", members, minimum=1)
+    whole_number("best", "backward", backward)
     if threads is not None:
         torch.set_num_threads(threads)
     where = read_device(device)
@@ -69,14 +79,15 @@ def train_best(
             chosen = TRANSLATION.recipe_for(settings or {}, len(read.train), where.type == "cuda", None)
         chosen = best_recipe(chosen)
         plan = {"data": read.digest, "dev data": read.dev_digest, "seed": seed, "recipe or settings": to_toml(chosen)}
+        plan |= {"members": members, "backward": backward}
         if resume:
             work.check_same(plan, folder)
         else:
             work.begin(plan, read.train, read.dev)
         seconds = None if minutes is None else 60 * minutes
         started = began - work.spent
-        run = BestTranslation(given, folder, work, chosen, seed, device, precision, screen, started, seconds)
-        return run.run(keep_ensemble)
+        machine = (device, precision, screen, started, seconds)
+        return BestTranslation(given, folder, work, chosen, seed, *machine, members, backward).run(keep_ensemble)
 
 
 def _has_ended(folder: Path, work: WorkFolder, resume: bool) -> bool:

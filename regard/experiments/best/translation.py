@@ -52,12 +52,14 @@ class BestTranslation:
     precision: Precision
     screen: Screen
     began: float
-    seconds: float | None = None  # the time limit of the whole run
+    seconds: float | None  # the time limit of the whole run
+    members: int
+    backward: int
 
     def run(self, keep_ensemble: bool = False) -> Translator:
         """Train everything that is not trained yet, and return the best model, which stands in `out`."""
-        names = [f"forward-{number + 1}" for number in range(MEMBERS)]
-        backward = [f"backward-{number + 1}" for number in range(BACKWARD)]
+        names = [f"forward-{number + 1}" for number in range(self.members)]
+        backward = [f"backward-{number + 1}" for number in range(self.backward)]
         total = len(names) + len(backward)
         for number, name in enumerate([*names, *backward]):
             self._train_member(name, number, total)
@@ -118,7 +120,8 @@ class BestTranslation:
 
     def _train_student(self, extra: Sequence[tuple[str, str]]) -> None:
         """Train the model of `out`. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
-        self.screen.say(f"model {MEMBERS + BACKWARD + 1} of {MEMBERS + BACKWARD + 1}: the student")
+        total = self.members + self.backward + 1
+        self.screen.say(f"model {total} of {total}: the student")
         minutes = None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60)
         begun = has_learned_from(self.out, extra)
         train(

@@ -17,13 +17,8 @@ from regard.training.progress import Silent
 from tests.training import toy
 
 
-@pytest.fixture(autouse=True)
-def two_members(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translation, "MEMBERS", 2)
-
-
 def run(out: Path, **options: Any) -> Translator:
-    translator = train_best(toy.PAIRS, out, settings=toy.TINY, device="cpu", **options)
+    translator = train_best(toy.PAIRS, out, settings=toy.TINY, members=2, device="cpu", **options)
     assert isinstance(translator, Translator)
     return translator
 
