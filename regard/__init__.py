@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from regard.core.result import Result, Top
     from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
     from regard.core.strided_patterns import Dilated, Strided
+    from regard.experiments.compare import compare
+    from regard.experiments.comparison import Comparison
     from regard.tasks.captioning.predictor import Captioner
     from regard.tasks.classification.predictor import Classifier
     from regard.tasks.images.data import CaptionedImages, Images
@@ -43,6 +45,7 @@ __all__ += ["Blocks", "Causal", "Dilated", "Full", "Global", "Grid", "LocalMonot
 __all__ += ["RandomBlocks", "Strided", "Window", "bigbird", "longformer", "parse_pattern", "per_head"]
 __all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Pool", "featurewise"]
 __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
+__all__ += ["Comparison", "compare"]
 
 
 if not TYPE_CHECKING:  # a type checker knows the names from above
