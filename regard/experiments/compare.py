@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ def compare(
     recipes: Sequence[str | Path] | None = None,
     vary: Sequence[str | Mapping[str, str]] | None = None,
     seeds: int = SEEDS,
-    minutes: float = MINUTES,
+    minutes: float | None = MINUTES,
     gold: Sequence[str | Path] | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -62,7 +63,7 @@ def compare(
                rnn and transformer
     vary       one more kind each, of every recipe that has the keys: "model.score=general" or a mapping
     seeds      every kind is trained with the seeds 1, 2, …
-    minutes    the time limit of each run
+    minutes    the time limit of each run; None: each runs for the epochs of its recipe
     gold       files of sentence pairs and of their links: adds the alignment error rate
     resume     do what is missing of the comparison in `out`; `overwrite`: begin anew there
     jobs       runs at a time; None: as many as there are cores, or one on a GPU
@@ -91,10 +92,10 @@ def compare(
         return run.finish()
 
 
-def _check_numbers(seeds: int, minutes: float, jobs: int | None) -> None:
+def _check_numbers(seeds: int, minutes: float | None, jobs: int | None) -> None:
     if not isinstance(seeds, int) or not 1 <= seeds <= MAX_SEEDS:
         raise ValueError(f"seeds: expected a whole number from 1 to {MAX_SEEDS}, got {seeds!r}")
-    if not 0 < minutes < 1e6:
+    if minutes is not None and not 0 < minutes < 1e6:
         raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
     if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise ValueError(f"jobs: expected a whole number of at least 1, got {jobs!r}")
@@ -105,7 +106,7 @@ def _plan(
     given: Given,
     kinds: Sequence[ModelKind],
     seeds: Sequence[int],
-    minutes: float,
+    minutes: float | None,
     precision: str,
 ) -> ComparisonPlan:
     sources, _ = group(data.dev)
@@ -118,7 +119,7 @@ def _plan(
         reverse=given.reverse,
         languages=None if given.languages is None else list(given.languages),
         precision=precision,
-        command=" ".join(["regard", *sys.argv[1:]]),
+        command=shlex.join(["regard", *sys.argv[1:]]),
     )
 
 
@@ -162,9 +163,10 @@ class _Comparing:
         at_once = max(1, min(len(missing), jobs or (1 if self.on_gpu else cores)))
         threads = None if self.on_gpu else max(1, cores // at_once)
         if missing:
-            counts = f"{len(self.kinds)} kinds x {len(self.plan.seeds)} seeds, {self.plan.minutes:g} minutes each"
+            limit = "" if self.plan.minutes is None else f", {self.plan.minutes:g} minutes each"
+            counts = f"{_count(len(self.kinds), 'kind')} x {_count(len(self.plan.seeds), 'seed')}{limit}"
             done = f"; {len(every) - len(missing)} of them done before" if len(missing) < len(every) else ""
-            self.watcher.say(f"{len(every)} runs ({counts}), {at_once} at a time{done}")
+            self.watcher.say(f"{_count(len(every), 'run')} ({counts}), {at_once} at a time{done}")
         done_before = len(every) - len(missing)
         progress = ComparisonProgress(self.watcher, len(every), done_before, at_once, self.plan.minutes)
         try:
@@ -213,6 +215,10 @@ class _Comparing:
         finally:
             self.watcher.close()
         return comparison
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _cores() -> int:

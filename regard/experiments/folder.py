@@ -50,7 +50,7 @@ class ComparisonPlan:
     dev: Mapping[str, Any]  # sha256, sources
     kinds: Sequence[Mapping[str, Any]]  # name, recipe as TOML, settings
     seeds: Sequence[int]
-    minutes: float
+    minutes: float | None
     reverse: bool
     languages: Sequence[str] | None
     precision: str

@@ -39,7 +39,7 @@ class TrainingJob:
     reverse: bool
     languages: list[str] | None
     sha256: str | None  # the digest of the training data that is expected; None: any
-    minutes: float
+    minutes: float | None
     threads: int | None
     device: str | None
     precision: Precision

@@ -69,7 +69,12 @@ def chosen_kinds(
         kinds[base] = [ModelKind(name, _recipe(base, {}), {})]
     for settings in map(_settings, vary or ()):
         _vary(kinds, settings)
-    return [kind for base in bases for kind in kinds[base]]
+    chosen = [kind for base in bases for kind in kinds[base]]
+    if len({kind.recipe.training.max_characters for kind in chosen}) > 1:
+        raise ValueError(
+            "training.max_characters: expected the same for all kinds: it decides which pairs are set aside as dev set"
+        )
+    return chosen
 
 
 def _vary(kinds: dict[str, list[ModelKind]], settings: Mapping[str, str]) -> None:

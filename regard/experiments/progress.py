@@ -49,9 +49,10 @@ class WatcherScreen:
 class ComparisonProgress:
     """Follows the runs of a comparison, and shows them to a watcher."""
 
-    def __init__(self, watcher: Watcher, total: int, done: int, at_once: int, minutes: float) -> None:
+    def __init__(self, watcher: Watcher, total: int, done: int, at_once: int, minutes: float | None) -> None:
         self._watcher, self._total, self._done, self._at_once = watcher, total, done, at_once
-        self._seconds = 60 * minutes + SETUP_SECONDS  # of a run, as planned
+        # of a run, as planned
+        self._planned = None if minutes is None else 60 * minutes + SETUP_SECONDS
         self._measured: list[float] = []  # seconds of the runs that have ended
         self._shown = 0.0
 
@@ -61,8 +62,7 @@ class ComparisonProgress:
             return
         self._shown = time.monotonic()
         lines = [f"{run.job.name}: {run.fraction:4.0%}  {run.activity}" for run in active]
-        left = seconds_left([run.seconds for run in active], waiting, self._expected, self._at_once)
-        self._watcher.show([*lines, f"{self._position(len(active))}, {_about(left)} left"])
+        self._watcher.show([*lines, self._position(len(active)) + self._left(active, waiting)])
 
     def ended(self, run: RunProcess, failure: str | None) -> None:
         """Say how a run ended."""
@@ -72,10 +72,16 @@ class ComparisonProgress:
         outcome = f"done in {clock(run.seconds)}" if failure is None else f"failed: {failure}"
         self._watcher.say(f"run {self._done} of {self._total}: {run.job.name}: {outcome}")
 
-    @property
-    def _expected(self) -> float:
-        """seconds of a run: the mean of those that have ended, which stopped early perhaps"""
-        return sum(self._measured) / len(self._measured) if self._measured else self._seconds
+    def _left(self, active: Sequence[RunProcess], waiting: int) -> str:
+        """Return the time until all runs have ended, as far as it is known.
+
+        A run takes as long as those that have ended did in the mean: they may have stopped early.
+        """
+        expected = sum(self._measured) / len(self._measured) if self._measured else self._planned
+        if expected is None:
+            return ""
+        left = seconds_left([run.seconds for run in active], waiting, expected, self._at_once)
+        return f", {_about(left)} left"
 
     def _position(self, active: int) -> str:
         first, last = self._done + 1, self._done + active
