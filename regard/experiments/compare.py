@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from regard.alignment.links import without_zero
 from regard.experiments import folder as layout
 from regard.experiments.comparison import Comparison
 from regard.experiments.folder import ComparisonPlan
@@ -78,8 +79,10 @@ def compare(
     folder = resolved(out) if Path(out).is_symlink() else Path(out)
     layout.check_folder(folder, resume, overwrite)
     given = Given(data, dev, reverse, languages)
-    read = TRANSLATION.data(given, kinds[0].recipe, WatcherScreen(watcher))
     links = None if gold is None else read_gold_set(gold, reverse, languages)
+    if links is not None and without_zero(links.links):
+        watcher.say("gold: no link has a 0; if it counts from 1, AER is wrong: links are counted from 0")
+    read = TRANSLATION.data(given, kinds[0].recipe, WatcherScreen(watcher))
     plan = _plan(read, given, kinds, range(1, seeds + 1), minutes, precision)
     with locked(folder, WatcherScreen(watcher)):
         layout.check_folder(folder, resume, overwrite)  # again: another comparison may just have changed it
@@ -156,14 +159,14 @@ class _Comparing:
 
     def train(self, jobs: int | None) -> None:
         """Do the runs that have no result yet."""
-        cores = _cores()
+        cores = available_cores()
         # Seed by seed, so that an early look at the folder already compares all kinds.
         every = [self._job(kind, seed) for seed in self.plan.seeds for kind in self.kinds]
         missing = [job for job in every if not job.is_done]
         at_once = max(1, min(len(missing), jobs or (1 if self.on_gpu else cores)))
         threads = None if self.on_gpu else max(1, cores // at_once)
         if missing:
-            limit = "" if self.plan.minutes is None else f", {self.plan.minutes:g} minutes each"
+            limit = "" if self.plan.minutes is None else f", {self.plan.minutes:g} min each"
             counts = f"{_count(len(self.kinds), 'kind')} x {_count(len(self.plan.seeds), 'seed')}{limit}"
             done = f"; {len(every) - len(missing)} of them done before" if len(missing) < len(every) else ""
             self.watcher.say(f"{_count(len(every), 'run')} ({counts}), {at_once} at a time{done}")
@@ -221,7 +224,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _cores() -> int:
+def available_cores() -> int:
     """Return the number of CPU cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return max(1, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -36,7 +37,8 @@ class RunProcess:
         self._errors.parent.mkdir(parents=True, exist_ok=True)
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "regard.experiments.worker"],
+                # -P: files of the present folder, such as a random.py, must not take the place of modules
+                [sys.executable, "-P", "-m", "regard.experiments.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -97,21 +99,32 @@ class RunProcess:
         """Follow the events of the process until it ends."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            try:
-                event: dict[str, Any] = json.loads(line)
-            except ValueError:  # printed by some library
-                continue
+            event = _event(line)
             self._failure = event.get("failed", self._failure)
             self.activity = event.get("text", self.activity)
             if event.get("total"):
                 self.fraction = event["done"] / event["total"]
 
 
+def _event(line: bytes) -> dict[str, Any]:
+    """Return the event of a line; an empty one for anything that a library printed."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
 def _environment(threads: int | None) -> dict[str, str]:
-    """Return the environment of a run. Threads that wait must not take time from the other runs."""
+    """Return the environment of a run: it imports the same package as this process.
+
+    Threads that wait must not take time from the other runs.
+    """
+    environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
     package = str(Path(__file__).parents[2])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_WAIT_POLICY": "PASSIVE"}
+    if package not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):  # not installed there
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment |= {"PYTHONPATH": os.pathsep.join(paths)}
     return environment if threads is None else environment | {"OMP_NUM_THREADS": str(threads)}
 
 

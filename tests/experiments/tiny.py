@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import regard
 from regard.config.recipe_text import read_recipe, to_toml
+from regard.experiments.compare import available_cores
 from regard.tasks.train import train
 from tests.training import toy
 
@@ -29,7 +32,9 @@ def transformer(folder: Path) -> Path:
 
 def small(out: Path, recipe: Path, data: Path) -> Path:
     """Train one model as a run of a comparison does, and return its folder."""
-    train(data, out, recipe=recipe, device="cpu", precision="fp32", threads=1)
+    threads = torch.get_num_threads()
+    train(data, out, recipe=recipe, device="cpu", precision="fp32", threads=available_cores())
+    torch.set_num_threads(threads)
     return out
 
 
