@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from regard.core.result import Result, Top
     from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
     from regard.core.strided_patterns import Dilated, Strided
-    from regard.experiments.compare import compare
-    from regard.experiments.comparison import Comparison
+    from regard.experiments.compare.comparison import Comparison
+    from regard.experiments.compare.run import compare
     from regard.tasks.captioning.predictor import Captioner
     from regard.tasks.classification.predictor import Classifier
     from regard.tasks.images.data import CaptionedImages, Images

@@ -79,7 +79,7 @@ def compare(
 
     A run that fails does not end the others. Ctrl-C saves all runs; --resume continues.
     """
-    from regard.experiments.compare import compare as run
+    from regard.experiments.compare.run import compare as run
 
     watcher = ComparisonTerminal(quiet)
     try:

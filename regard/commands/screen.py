@@ -70,7 +70,7 @@ class Terminal:
 
 
 class ComparisonTerminal:
-    """The progress of several runs in a terminal; implements `regard.experiments.progress.Watcher`."""
+    """The progress of several runs in a terminal; implements `regard.experiments.compare.progress.Watcher`."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet

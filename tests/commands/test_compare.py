@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.run import Inside, refused
-from tests.experiments import tiny
+from tests.experiments.compare import tiny
 from tests.training import toy
 
 

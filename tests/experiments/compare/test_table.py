@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.experiments.comparison import Comparison
-from regard.experiments.kinds import chosen_kinds
-from regard.experiments.results import KindResult, RunResult, compared
-from regard.experiments.table import csv_text
+from regard.experiments.compare.comparison import Comparison
+from regard.experiments.compare.kinds import chosen_kinds
+from regard.experiments.compare.results import KindResult, RunResult, compared
+from regard.experiments.compare.table import csv_text
 
 RIGHT = ["the boy sees a mango", "some water near that house", "my friend buys the book", "Sita wants a house"]
 REFERENCES = [[text] for text in RIGHT]

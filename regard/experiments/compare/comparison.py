@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.experiments import folder as layout
-from regard.experiments.results import KindResult
-from regard.experiments.table import conclusions, terminal_table
+from regard.experiments.compare import folder as layout
+from regard.experiments.compare.results import KindResult
+from regard.experiments.compare.table import conclusions, terminal_table
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from regard.alignment.aligner import align
 from regard.alignment.error_rate import error_rate
 from regard.config import folder as folders
 from regard.config.recipe_text import from_toml
-from regard.experiments import folder as layout
-from regard.experiments.gold import GoldSet, read_gold_set
+from regard.experiments.compare import folder as layout
+from regard.experiments.compare.gold import GoldSet, read_gold_set
 from regard.metrics.translation import score
 from regard.runtime.precision import Precision
 from regard.runtime.started import STARTED

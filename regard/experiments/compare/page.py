@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import folder as folders
-from regard.experiments.comparison import Comparison
-from regard.experiments.results import KindResult, RunResult
-from regard.experiments.samples import SampleSentence
+from regard.experiments.compare.comparison import Comparison
+from regard.experiments.compare.results import KindResult, RunResult
+from regard.experiments.compare.samples import SampleSentence
 from regard.look.page import asset, document
 from regard.look.page_data import of_traces
 
@@ -20,7 +20,7 @@ LOOK_SCRIPTS = ("data.js", "drawing.js", "view.js", "grid.js", "panels.js")
 STYLES = ("compare.css",)
 SCRIPTS = ("results.js", "curves.js", "sentences.js", "compare.js")
 """in order: each script uses those before it"""
-PACKAGE = "regard.experiments"
+PACKAGE = "regard.experiments.compare"
 
 
 def comparison_page(comparison: Comparison, samples: Sequence[SampleSentence]) -> str:
@@ -45,7 +45,7 @@ def _facts(comparison: Comparison) -> list[list[str]]:
     facts, data = comparison.facts, comparison.facts["data"]
     languages = f", {' → '.join(facts['languages'])}" if facts["languages"] else ""
     seeds = ", ".join(map(str, facts["seeds"]))
-    limit = "all epochs of the recipe" if facts["minutes"] is None else f"{facts['minutes']:g} minutes"
+    limit = "no time limit" if facts["minutes"] is None else f"{facts['minutes']:g} minutes"
     return [
         ["Data", f"{data['name']}{languages}: {data['train_pairs']:,} pairs for training"],
         ["Dev", f"{facts['dev']['sources']:,} sentences"],

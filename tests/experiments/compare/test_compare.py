@@ -13,8 +13,8 @@ import pytest
 import regard
 from regard.metrics.translation import group, score
 from regard.text.split import split
-from tests.experiments import tiny
-from tests.experiments.test_progress import Lines
+from tests.experiments.compare import tiny
+from tests.experiments.compare.test_progress import Lines
 from tests.look.browser import Open
 from tests.look.conftest import browser, show  # noqa: F401, fixtures
 from tests.training import toy

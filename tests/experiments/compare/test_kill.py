@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments import tiny
+from tests.experiments.compare import tiny
 from tests.training import toy
 
 LONG = {"training.epochs": 60, "training.validations": 80}
@@ -20,7 +20,7 @@ LONG = {"training.epochs": 60, "training.validations": 80}
 SCRIPT = """
 import sys
 from pathlib import Path
-from tests.experiments import tiny
+from tests.experiments.compare import tiny
 
 folder = Path(sys.argv[1])
 recipes = [folder / "short.toml", folder / "long.toml"]

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from regard.experiments.results import KindResult, Spread
+from regard.experiments.compare.results import KindResult, Spread
 from regard.metrics.significance import SAMPLES, SIGNIFICANT
 
 CSV_COLUMNS = (

@@ -14,7 +14,7 @@ import threading
 import traceback
 from typing import Any, TextIO
 
-from regard.experiments.job import TrainingJob, run_job
+from regard.experiments.compare.job import TrainingJob, run_job
 from regard.runtime.interrupts import EXIT_CODE
 
 STOP = "stop"

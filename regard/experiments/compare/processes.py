@@ -15,9 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from regard.experiments import folder as layout
-from regard.experiments.job import TrainingJob
-from regard.experiments.worker import STOP
+from regard.experiments.compare import folder as layout
+from regard.experiments.compare.job import TrainingJob
+from regard.experiments.compare.worker import STOP
 
 POLL_SECONDS = 0.1
 STOP_SECONDS = 60.0  # seconds in which a run may write its checkpoint when it is interrupted
@@ -38,7 +38,7 @@ class RunProcess:
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 # -P: files of the present folder, such as a random.py, must not take the place of modules
-                [sys.executable, "-P", "-m", "regard.experiments.worker"],
+                [sys.executable, "-P", "-m", "regard.experiments.compare.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -121,7 +121,7 @@ def _environment(threads: int | None) -> dict[str, str]:
     Threads that wait must not take time from the other runs.
     """
     environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
-    package = str(Path(__file__).parents[2])
+    package = str(Path(__file__).parents[3])
     if package not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):  # not installed there
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment |= {"PYTHONPATH": os.pathsep.join(paths)}

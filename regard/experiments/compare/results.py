@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.experiments import folder as layout
-from regard.experiments.kinds import ModelKind
+from regard.experiments.compare import folder as layout
+from regard.experiments.compare.kinds import ModelKind
 from regard.metrics.significance import SIGNIFICANT, BootstrapScores, Floats, p_value
 
 

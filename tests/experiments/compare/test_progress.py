@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from regard.experiments import progress
-from regard.experiments.progress import ComparisonProgress, seconds_left
+from regard.experiments.compare import progress
+from regard.experiments.compare.progress import ComparisonProgress, seconds_left
 
 
 class Lines:

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from regard.alignment.links import without_zero
-from regard.experiments import folder as layout
-from regard.experiments.comparison import Comparison
-from regard.experiments.folder import ComparisonPlan
-from regard.experiments.gold import GoldSet, read_gold_set
-from regard.experiments.job import TrainingJob
-from regard.experiments.kinds import ModelKind, chosen_kinds
-from regard.experiments.page import comparison_page
-from regard.experiments.processes import run_all
-from regard.experiments.progress import ComparisonProgress, SilentWatcher, Watcher, WatcherScreen
-from regard.experiments.results import compared, read_run
-from regard.experiments.samples import sample_sentences
-from regard.experiments.table import csv_text
+from regard.experiments.compare import folder as layout
+from regard.experiments.compare.comparison import Comparison
+from regard.experiments.compare.folder import ComparisonPlan
+from regard.experiments.compare.gold import GoldSet, read_gold_set
+from regard.experiments.compare.job import TrainingJob
+from regard.experiments.compare.kinds import ModelKind, chosen_kinds
+from regard.experiments.compare.page import comparison_page
+from regard.experiments.compare.processes import run_all
+from regard.experiments.compare.progress import ComparisonProgress, SilentWatcher, Watcher, WatcherScreen
+from regard.experiments.compare.results import compared, read_run
+from regard.experiments.compare.samples import sample_sentences
+from regard.experiments.compare.table import csv_text
 from regard.metrics.translation import group
 from regard.runtime.files import resolved, write_file
 from regard.runtime.precision import Precision, autocast, read_device
@@ -64,7 +64,7 @@ def compare(
                rnn and transformer
     vary       one more kind each, of every recipe that has the keys: "model.score=general" or a mapping
     seeds      every kind is trained with the seeds 1, 2, …
-    minutes    the time limit of each run; None: each runs for the epochs of its recipe
+    minutes    the time limit of each run; None: as long as `regard.train` without `minutes`
     gold       files of sentence pairs and of their links: adds the alignment error rate
     resume     do what is missing of the comparison in `out`; `overwrite`: begin anew there
     jobs       runs at a time; None: as many as there are cores, or one on a GPU

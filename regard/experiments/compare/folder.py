@@ -23,7 +23,7 @@ from typing import Any
 
 from regard.config.folder import write
 from regard.config.recipe_text import to_toml
-from regard.experiments.kinds import ModelKind
+from regard.experiments.compare.kinds import ModelKind
 from regard.runtime.files import check_new_folder, resolved
 
 FORMAT = 1

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from regard.experiments.comparison import Comparison
-from regard.experiments.results import KindResult
+from regard.experiments.compare.comparison import Comparison
+from regard.experiments.compare.results import KindResult
 from regard.look.trace import Trace
 from regard.metrics.significance import BootstrapScores
 from regard.runtime.precision import Precision

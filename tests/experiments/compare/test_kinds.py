@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.experiments.kinds import ModelKind, chosen_kinds
+from regard.experiments.compare.kinds import ModelKind, chosen_kinds
 
 
 def names(kinds: list[ModelKind]) -> list[str]:
