@@ -45,11 +45,11 @@ def _facts(comparison: Comparison) -> list[list[str]]:
     facts, data = comparison.facts, comparison.facts["data"]
     languages = f", {' → '.join(facts['languages'])}" if facts["languages"] else ""
     seeds = ", ".join(map(str, facts["seeds"]))
-    limit = "no time limit" if facts["minutes"] is None else f"{facts['minutes']:g} minutes"
+    limit = "no time limit" if facts["minutes"] is None else f"{facts['minutes']:g} minutes each"
     return [
         ["Data", f"{data['name']}{languages}: {data['train_pairs']:,} pairs for training"],
         ["Dev", f"{facts['dev']['sources']:,} sentences"],
-        ["Runs", f"{limit} each; seeds {seeds}"],
+        ["Runs", f"{limit}; seeds {seeds}"],
         ["Scores", comparison.best.best_run.signature],
         ["Command", facts["command"]],
     ]

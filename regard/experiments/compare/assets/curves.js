@@ -19,7 +19,7 @@ function makeCurves(highlight) {
     const points = trainedKinds.flatMap((kind) => kind.curves.flatMap((curve) => curve.points));
     const last = Math.max(...points.map((point) => point[state.axis]), 1e-9);
     const top = Math.max(...points.map((point) => point[2]), 1);
-    const step = niceStep(top / 4);
+    const step = niceStep(top / 5);
     const high = Math.ceil(top / step) * step;
     const across = (value) => left + 8 + (value / last) * (width - left - 18);
     const up = (value) => height - foot - (value / high) * (height - foot - 12);
@@ -70,6 +70,6 @@ function niceStep(least) {
 }
 
 function tickValues(last) {
-  const step = niceStep(last / 4);
+  const step = niceStep(last / 6);
   return range(Math.floor(last / step) + 1).map((index) => Number((index * step).toPrecision(6)));
 }
