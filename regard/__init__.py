@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from regard.core.scores import Additive, Cosine, Dot, General, ScaledDot, Score
     from regard.core.strided_patterns import Dilated, Strided
     from regard.experiments.best.train import train_best
+    from regard.experiments.compare.comparison import Comparison
+    from regard.experiments.compare.run import compare
     from regard.tasks.captioning.predictor import Captioner
     from regard.tasks.classification.predictor import Classifier
     from regard.tasks.images.data import CaptionedImages, Images
@@ -44,7 +46,7 @@ __all__ += ["Blocks", "Causal", "Dilated", "Full", "Global", "Grid", "LocalMonot
 __all__ += ["RandomBlocks", "Strided", "Window", "bigbird", "longformer", "parse_pattern", "per_head"]
 __all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Pool", "featurewise"]
 __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
-__all__ += ["train_best"]
+__all__ += ["Comparison", "compare", "train_best"]
 
 
 if not TYPE_CHECKING:  # a type checker knows the names from above

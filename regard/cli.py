@@ -1,4 +1,4 @@
-"""The command line: `regard demo`, `train`, `translate`, `classify`, `evaluate`, `align`, `look`, `pattern`."""
+"""The command line: `regard demo`, `train`, `translate` and the other commands of regard/commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from regard.commands.align import align
 from regard.commands.classify import classify
+from regard.commands.compare import compare
 from regard.commands.demo import demo
 from regard.commands.errors import UsageError, describe, describe_usage, is_out_of_memory
 from regard.commands.evaluate import evaluate
@@ -39,6 +40,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     evaluate: "Score a model on sentence pairs or labelled texts.",
     align: "Align the words of sentence pairs.",
     look: "Show saved attention, and how a model learned it.",
+    compare: "Train several kinds of attention on the same data and compare them.",
     pattern: "Draw an attention pattern.",
 }
 for command, summary in COMMANDS.items():

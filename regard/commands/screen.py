@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from regard.commands.errors import one_line
 from regard.runtime.warnings import RegardWarning
@@ -65,6 +67,42 @@ class Terminal:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+class ComparisonTerminal:
+    """The progress of several runs in a terminal; implements `regard.experiments.compare.progress.Watcher`."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._console = Console(stderr=True, highlight=False)
+        self._live: Live | None = None
+        self._last_lines = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if not self._quiet:
+            self._console.print(text, markup=False, soft_wrap=True)
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show the present state: in place of the last one, or without a terminal as lines every LINE_SECONDS."""
+        if self._quiet:
+            return
+        if self._console.is_terminal:
+            text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+            if self._live is None:
+                self._live = Live(text, console=self._console, transient=True, auto_refresh=False)
+                self._live.start()
+            self._live.update(text, refresh=True)
+        elif time.monotonic() - self._last_lines > LINE_SECONDS:
+            self._last_lines = time.monotonic()
+            for line in lines:
+                self.say(line)
+
+    def close(self) -> None:
+        """Remove the display of the present state."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
 
 def complain(text: str) -> None:

@@ -56,7 +56,15 @@ def frame(traces: Sequence[Trace]) -> str:
 
 
 def _document(content: dict[str, Any], title: str) -> str:
-    style, script = _assets()
+    return document(content, title, [asset(name) for name in STYLES], [asset(name) for name in SCRIPTS])
+
+
+def document(content: dict[str, Any], title: str, styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """Return a self-contained HTML page: `content` as JSON, for scripts that read it from the element `data`.
+
+    Styles and scripts are given as text, in order; the colours of all views come before them.
+    """
+    style, script = _palette() + "".join(styles), _one_script(scripts)
     parts = {
         "title": html.escape(title),
         "style": style,
@@ -66,7 +74,7 @@ def _document(content: dict[str, Any], title: str) -> str:
         "data": _safe(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))),
     }
     # In one pass, so that placeholders in the inserted text are not replaced.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("page.html"))
 
 
 def _safe(text: str) -> str:
@@ -78,12 +86,16 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _assets() -> tuple[str, str]:
-    """Return (style, script) of the page."""
-    script = "\n".join(_read(name) for name in SCRIPTS)
+def _palette() -> str:
+    """Return the CSS variables of both colour schemes."""
     colours = [_colours(LIGHT_PAPER, LIGHT, LIGHT_AGAINST), _colours(DARK_PAPER, DARK, DARK_AGAINST)]
-    palette = f":root {{ {colours[0]} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {colours[1]} }} }}\n"
-    return palette + "".join(_read(name) for name in STYLES), f'"use strict";\n(() => {{\n{script}}})();\n'
+    return f":root {{ {colours[0]} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {colours[1]} }} }}\n"
+
+
+def _one_script(scripts: Sequence[str]) -> str:
+    """Return scripts as one, whose names stay inside of it."""
+    joined = "\n".join(scripts)
+    return f'"use strict";\n(() => {{\n{joined}}})();\n'
 
 
 def _colours(paper: Paper, weights: tuple[str, ...], against: tuple[str, ...]) -> str:
@@ -92,5 +104,6 @@ def _colours(paper: Paper, weights: tuple[str, ...], against: tuple[str, ...]) -
     return " ".join(f"--{name}: {value};" for name, value in (paper._asdict() | lists).items())
 
 
-def _read(name: str) -> str:
-    return (files("regard.look") / "assets" / name).read_text(encoding="utf-8")
+def asset(name: str, package: str = "regard.look") -> str:
+    """Return the text of a file in the folder `assets` of a package."""
+    return (files(package) / "assets" / name).read_text(encoding="utf-8")

@@ -47,7 +47,7 @@ def score(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
     from sacrebleu.metrics.ter import TER
 
     outputs, expected = _checked(hypotheses, references)
-    columns = _columns(expected)
+    columns = reference_columns(expected)
     # Tokenized text is the user's choice: `force` only silences a warning about it.
     metrics = {"bleu": BLEU(tokenize="13a", force=True), "chrf": CHRF(word_order=2), "ter": TER()}
     values = {name: float(metric.corpus_score(outputs, columns).score) for name, metric in metrics.items()}
@@ -78,7 +78,9 @@ def chrf_and_chance(hypotheses: Sequence[str], references: Sequence[Sequence[str
     from sacrebleu.metrics.chrf import CHRF
 
     outputs, expected = _checked(hypotheses, references)
-    metric = CHRF(word_order=2, references=_columns(expected))  # extracts the n-grams of the references once for both
+    metric = CHRF(
+        word_order=2, references=reference_columns(expected)
+    )  # extracts the n-grams of the references once for both
     half = len(outputs) // 2
     rotated = outputs[half:] + outputs[:half]
     own, chance = (float(metric.corpus_score(texts, None).score) for texts in (outputs, rotated))
@@ -105,7 +107,7 @@ def _checked(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> 
     return [tidy(text) for text in hypotheses], [[tidy(text) for text in known] for known in references]
 
 
-def _columns(references: list[list[str]]) -> Any:
+def reference_columns(references: list[list[str]]) -> Any:
     """Return the references as sacrebleu takes them: the k-th of every source in list k, None where a source has fewer.
 
     The type is Any because sacrebleu's annotations do not include None.

@@ -177,10 +177,33 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--quiet": FLAG,
         **SHARED,
     },
+    "compare": {
+        "--dev": usually("few.tsv"),
+        "--recipe": one_of("rnn", "transformer", "tiny.toml", "article", "classify", "odd.toml", "x"),
+        "--vary": one_of(
+            "model.score=general",
+            "cross.normalizer=entmax15 encoder.pattern=window(2)",
+            "model.score=x",
+            "x",
+            "=",
+            "a=b",
+        ),
+        "--seeds": whole(0, 3),
+        "--minutes": one_of("1", "0.5", "0", "x"),
+        "--gold": usually("few.tsv", "gold.talp"),
+        "--overwrite": FLAG,
+        "--jobs": whole(0, 2),
+        "--reverse": FLAG,
+        "--from": one_of("en"),
+        "--to": one_of("mr"),
+        "--quiet": FLAG,
+        "--device": SHARED["--device"],
+        "--precision": SHARED["--precision"],
+    },
     "demo": {"--minutes": one_of("0", "x", "-3"), "--seed": one_of("-1", "x")},
 }
 COMMANDS = ["translate"] * 22 + ["classify"] * 16 + ["evaluate"] * 15 + ["align"] * 15 + ["look"] * 18 + ["pattern"] * 8
-COMMANDS += ["train"] * 5 + ["demo"]
+COMMANDS += ["train"] * 5 + ["compare"] * 4 + ["demo"]
 RECIPES = ["odd.toml", "broken.toml", "no.toml", "tiny.toml", "tiny-transformer.toml"]
 
 
@@ -196,6 +219,8 @@ def command_line(number: int) -> CommandLine:
         arguments += [name] if known[name] is FLAG else [name, value]
         if name in COMPANIONS and COMPANIONS[name][0] in known and draw.random() < 0.8:
             arguments += COMPANIONS[name]
+    if command == "compare" and "--gold" in arguments:
+        arguments += ["--gold", "gold.talp"]
     if command in ("translate", "classify") and draw.random() < 0.04:
         arguments += [
             "--look",
@@ -212,6 +237,8 @@ def command_line(number: int) -> CommandLine:
             "tiny-classify.toml" if "classify" in arguments else draw.choice(["tiny.toml", "tiny-transformer.toml"])
         )
         arguments += ["--recipe", suited if draw.random() < 0.8 else draw.choice(RECIPES)]
+    if command == "compare":  # refused at the latest because the comparison there began with other data
+        arguments += ["--out", "comparison", "--resume"]
     return CommandLine([command, *arguments], _stdin(draw))
 
 
@@ -233,6 +260,8 @@ def _positional(command: str, draw: Draw) -> list[str]:
         data = "labels.tsv" if task == "classify" else "few.tsv"
         given = [usually(data, "pairs.tsv")(draw), "--task", task]
         return given if draw.random() < 0.2 else [*given, "--out", "out/model"]
+    if command == "compare":
+        return [usually("few.tsv", "pairs.tsv", "pairs.jsonl")(draw)]
     return [draw.choice(PATTERNS)] if command == "pattern" else []
 
 

@@ -30,6 +30,8 @@ def build(folder: Path) -> None:
     _traces(folder, draw)
     for number in range(DAMAGED):
         _damage(folder, folder / f"damaged-{number}", number, draw)
+    (folder / "comparison").mkdir()
+    (folder / "comparison" / "plan.json").write_text('{"format": 1}')
     (folder / "out").mkdir()
     (folder / "out" / "old.txt").write_text("old")
     (folder / "out" / "link.txt").symlink_to("old.txt")

@@ -1,0 +1,97 @@
+"""Runs in processes: what they report, how they fail, and what they import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from regard.experiments.compare import processes
+from regard.experiments.compare.job import TrainingJob
+from regard.experiments.compare.processes import RunProcess, run_all
+from regard.experiments.compare.worker import EventScreen, _reason
+
+JOB = TrainingJob(
+    *("out", "run", "rnn", 1, "", ["pairs.tsv"], None, False, None, None),
+    *(1.0, 1, "cpu", "fp32", None, None, []),
+)
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Let runs execute a script in place of the worker: what it prints is up to the test."""
+    script = [""]
+    start = processes.subprocess.Popen
+
+    def popen(command: list[str], **options: object) -> object:
+        assert command[1:] == ["-P", "-m", "regard.experiments.compare.worker"]
+        return start([sys.executable, "-c", script[0]], **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(processes.subprocess, "Popen", popen)
+    return script
+
+
+def outcome(script: str, scripted: list[str], folder: Path) -> tuple[str | None, RunProcess]:
+    scripted[0] = script
+    ended: list[tuple[str | None, RunProcess]] = []
+    job = replace(JOB, run=str(folder / "run"))
+    run_all([job], 1, lambda *_: None, lambda run, failure: ended.append((failure, run)))
+    return ended[0]
+
+
+def test_events(scripted: list[str], tmp_path: Path) -> None:
+    script = (
+        'import sys; job = sys.stdin.readline(); print("warming up"); print(3)\n'
+        'print(\'{"done": 3, "total": 4, "text": "loss 2"}\'); print(\'{"failed": "no pair"}\')'
+    )
+    failure, run = outcome(script, scripted, tmp_path)
+    assert failure == "no pair" and run.fraction == 0.75 and run.activity == "loss 2"
+    assert (tmp_path / "run/failed.json").exists() and [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("raise SystemExit(3)", "its process ended with code 3"),
+        ("import sys; print('odd'); sys.exit('out of luck')", "out of luck"),
+        ("import os, sys; os.kill(os.getpid(), 9)", f"its process was killed by signal {int(signal.SIGKILL)}"),
+    ],
+)
+def test_a_process_that_breaks(script: str, reason: str, scripted: list[str], tmp_path: Path) -> None:
+    assert outcome(script, scripted, tmp_path)[0] == reason
+
+
+def test_a_run_imports_this_package_and_no_file_of_the_present_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "random.py").write_text("raise RuntimeError('the wrong module')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    run = RunProcess(replace(JOB, run=str(tmp_path / "run"), recipe='base = "nothing"'))
+    run._reader.join()
+    run._process.wait()
+    failure = run.finish()
+    assert failure is not None and failure.startswith("recipe: base: expected rnn"), failure
+
+
+def test_jobs_can_be_written_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    EventScreen(sys.stdout).send(**asdict(JOB))
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("expected a b,\ngot c"), "expected a b,"),
+        (RuntimeError("out of memory"), "RuntimeError: out of memory"),
+        (AssertionError(), "AssertionError"),
+        (OSError(28, os.strerror(28), "model"), f"model: {os.strerror(28)}"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_reasons(error: Exception, reason: str) -> None:
+    assert _reason(error) == reason
