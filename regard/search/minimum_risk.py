@@ -79,6 +79,7 @@ def _samples(
     model: DecoderModel, source: Tensor, lengths: Tensor, limit: LengthLimit, options: RiskOptions, prefixes: Prefixes
 ) -> list[list[Hypothesis]]:
     """Draw samples of each sentence. They depend on the seed and the sentence alone, not on the batch."""
+    tokens = [row[:length] for row, length in zip(source.tolist(), lengths.tolist(), strict=True)]
     max_lengths = limit.max_lengths(lengths.tolist(), prefixes)
     drawn: list[list[Hypothesis]] = []
     count = options.samples
@@ -87,7 +88,7 @@ def _samples(
         rows = range(first, min(first + at_once, len(lengths)))
         repeated = torch.tensor([row for row in rows for _ in range(count)])
         steps = int(max_lengths[list(rows)].max())
-        uniforms = [_uniforms(source[row, : lengths[row]], options, steps) for row in rows]
+        uniforms = [_uniforms(tokens[row], options, steps) for row in rows]
         own = None if prefixes is None else [prefixes[row] for row in repeated.tolist()]
         inputs = source[repeated.to(source.device)], lengths[repeated]
         noise = torch.from_numpy(np.concatenate(uniforms))
@@ -96,8 +97,8 @@ def _samples(
     return drawn
 
 
-def _uniforms(tokens: Tensor, options: RiskOptions, steps: int) -> np.ndarray:
+def _uniforms(tokens: Sequence[int], options: RiskOptions, steps: int) -> np.ndarray:
     """Return the random numbers [samples, steps] of a sentence: those of a step are the same for any number of
     steps."""
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([options.seed, *tokens.tolist()])))
+    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([options.seed, *tokens])))
     return random.random((steps, options.samples)).T

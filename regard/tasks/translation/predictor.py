@@ -90,7 +90,7 @@ class Search:
         if self.mbr and self.sample:
             raise ValueError("mbr: expected 0 with sample, which draws one sample for each translation")
         if self.n_best > max(self.beam, self.mbr) and not self.sample:
-            limit = f"the {self.mbr} samples of mbr" if self.mbr else f"the beam's {self.beam}"
+            limit = f"the {self.mbr} samples of mbr" if self.mbr > self.beam else f"the beam's {self.beam}"
             raise ValueError(f"n_best: expected at most {limit}, got {self.n_best}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p: expected a number above 0 and up to 1, got {self.top_p!r}")
