@@ -15,6 +15,7 @@ from regard.config.recipe_text import to_toml
 from regard.core.checks import whole_number
 from regard.experiments.best.translation import BACKWARD, MEMBERS, BestTranslation, best_recipe
 from regard.experiments.best.work import WorkFolder
+from regard.experiments.processes import available_cores
 from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.tasks.registry import TRANSLATION, AnyPredictor, load
@@ -38,6 +39,7 @@ def train_best(
     keep_ensemble: bool = False,
     members: int = MEMBERS,
     backward: int = BACKWARD,
+    jobs: int | None = None,
     languages: tuple[str, str] | None = None,
     seed: int = 1,
     threads: int | None = None,
@@ -53,6 +55,7 @@ def train_best(
     members         models whose ensemble teaches the final one
     backward        models of the other direction, which translate the targets back
     keep_ensemble   keep the members, in `out`/ensemble
+    jobs            members that train at a time; None: as many as there are cores, or all on a GPU
 
     Until the end, everything else stands in `out`.parts; `resume` goes on from there.
     """
@@ -64,6 +67,8 @@ def train_best(
         raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
     whole_number("best", "members", members, minimum=1)
     whole_number("best", "backward", backward)
+    if jobs is not None:
+        whole_number("best", "jobs", jobs, minimum=1)
     if threads is not None:
         torch.set_num_threads(threads)
     where = read_device(device)
@@ -86,8 +91,10 @@ def train_best(
             work.begin(plan, read.train, read.dev)
         seconds = None if minutes is None else 60 * minutes
         started = began - work.spent
+        at_once = jobs or (members + backward if where.type == "cuda" else available_cores())
         machine = (device, precision, screen, started, seconds)
-        return BestTranslation(given, folder, work, chosen, seed, *machine, members, backward).run(keep_ensemble)
+        run = BestTranslation(given, folder, work, chosen, seed, *machine, members, backward, at_once)
+        return run.run(keep_ensemble)
 
 
 def _has_ended(folder: Path, work: WorkFolder, resume: bool) -> bool:

@@ -9,7 +9,9 @@ Of the student and the members, the one with the highest chrF++ on dev is the re
 
 from __future__ import annotations
 
+import math
 import shutil
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +19,12 @@ from pathlib import Path
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
+from regard.config.recipe_text import to_toml
+from regard.experiments.best.job import MemberJob
 from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
 from regard.experiments.best.work import DEV, TRAIN, WorkFolder
-from regard.runtime.precision import Precision
+from regard.experiments.processes import RunProcess, available_cores, run_all
+from regard.runtime.precision import Precision, read_device
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.spec import Given
 from regard.tasks.text_data import corpus_of
@@ -30,6 +35,7 @@ from regard.training.progress import Screen, clock
 MEMBERS = 3  # models whose ensemble teaches the student
 BACKWARD = 1  # models of the other direction
 CONSISTENCY = 5.0  # α of the members and of the student, unless the recipe has one
+FORWARD, BACK = "forward", "backward"  # names of members begin with these
 MEMBER_TIME = 0.5  # the fraction of the time limit for all members together
 
 
@@ -55,14 +61,13 @@ class BestTranslation:
     seconds: float | None  # the time limit of the whole run
     members: int
     backward: int
+    jobs: int  # trainings at a time
 
     def run(self, keep_ensemble: bool = False) -> Translator:
         """Train everything that is not trained yet, and return the best model, which stands in `out`."""
-        names = [f"forward-{number + 1}" for number in range(self.members)]
-        backward = [f"backward-{number + 1}" for number in range(self.backward)]
-        total = len(names) + len(backward)
-        for number, name in enumerate([*names, *backward]):
-            self._train_member(name, number, total)
+        names = [f"{FORWARD}-{number + 1}" for number in range(self.members)]
+        backward = [f"{BACK}-{number + 1}" for number in range(self.backward)]
+        self._train_members([*names, *backward])
         extra = self._synthetic_pairs(names, backward)
         self._train_student(extra)
         self._choose(names)
@@ -73,25 +78,51 @@ class BestTranslation:
 
     # 1 members
 
-    def _train_member(self, name: str, number: int, total: int) -> None:
-        if self.work.is_trained(name):
+    def _train_members(self, names: Sequence[str]) -> None:
+        """Train the members that are not trained yet: side by side, or one after the other in this process."""
+        jobs = [job for number, name in enumerate(names) if not (job := self._job(name, number, len(names))).is_done]
+        if not jobs:
             return
-        self.screen.say(f"model {number + 1} of {total + 1}: {name}")
-        minutes = None if self.seconds is None else MEMBER_TIME * self.seconds / total / 60
-        train(
-            self.work.path / TRAIN,
-            self.work.path / name,
-            dev=self.work.path / DEV,
-            reverse=name.startswith("backward"),
-            recipe=self.recipe,
-            minutes=minutes,
-            resume=self.work.has_begun(name),
+        at_once = max(1, min(len(jobs), self.jobs))
+        self.screen.say(f"{len(jobs)} models: {', '.join(job.name for job in jobs)}; {at_once} at a time")
+        if at_once == 1:
+            for job in jobs:
+                self.screen.say(f"training {job.name}")
+                job.execute(self.screen)
+        else:
+            threads = None if self.on_gpu else max(1, available_cores() // at_once)
+            run_all([replace(job, threads=threads) for job in jobs], at_once, self._watch, self._ended)
+        self.screen.close()
+        self._note_time()
+
+    def _job(self, name: str, number: int, total: int) -> MemberJob:
+        rounds = math.ceil(total / max(1, min(total, self.jobs)))
+        return MemberJob(
+            name=name,
+            run=str(self.work.path / name),
+            data=str(self.work.path / TRAIN),
+            dev=str(self.work.path / DEV),
+            reverse=name.startswith(BACK),
+            recipe=to_toml(self.recipe),
             seed=self.seed + number,
+            minutes=None if self.seconds is None else MEMBER_TIME * self.seconds / rounds / 60,
+            threads=None,
             device=self.device,
             precision=self.precision,
-            screen=self.screen,
+            command=sys.argv[1:],
         )
-        self._note_time()
+
+    def _watch(self, active: Sequence[RunProcess], waiting: int) -> None:
+        """Show what every active run does."""
+        done = round(sum(100 * run.fraction for run in active))
+        text = ";  ".join(f"{run.job.name} {run.fraction:.0%} {run.activity}" for run in active)
+        self.screen.advance(done, 100 * (len(active) + waiting), text)
+
+    def _ended(self, run: RunProcess, failure: str | None) -> None:
+        if failure is not None:
+            raise ValueError(f"{run.job.name}: {failure}")
+        score = folders.read_card(Path(run.job.run))["scores"]["chrf"]
+        self.screen.say(f"{run.job.name}: chrF++ {score:.1f} on dev, after {clock(run.seconds)}")
 
     def _load(self, folder: Path) -> Translator:
         return load_for(TRANSLATION, folder, self.device, self.precision)
@@ -120,8 +151,7 @@ class BestTranslation:
 
     def _train_student(self, extra: Sequence[tuple[str, str]]) -> None:
         """Train the model of `out`. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
-        total = self.members + self.backward + 1
-        self.screen.say(f"model {total} of {total}: the student")
+        self.screen.say("training the student")
         minutes = None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60)
         begun = has_learned_from(self.out, extra)
         train(
@@ -171,6 +201,10 @@ class BestTranslation:
                 shutil.move(self.work.path / name, ensemble / name)
         options = " ".join(f"--ensemble {ensemble / name}" for name in names[1:])
         self.screen.say(f"the ensemble: regard translate {ensemble / names[0]} {options}")
+
+    @property
+    def on_gpu(self) -> bool:
+        return read_device(self.device).type == "cuda"
 
     # The clock
 

@@ -69,17 +69,6 @@ class WorkFolder:
         rows = map(json.loads, filter(None, (self.path / TRAIN).read_text(encoding="utf-8").split("\n")))
         return [(row["source"], row["target"]) for row in rows]
 
-    def is_trained(self, member: str) -> bool:
-        """Return whether the training of a member has ended and its scores are known."""
-        return "scores" in self._card(member)
-
-    def has_begun(self, member: str) -> bool:
-        return bool(self._card(member))
-
-    def _card(self, member: str) -> dict[str, Any]:
-        folder = self.path / member
-        return folders.read_card(folder) if (folder / folders.CARD).is_file() else {}
-
     # The clock
 
     @property

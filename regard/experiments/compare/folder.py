@@ -176,3 +176,9 @@ def read_dev(folder: Path) -> tuple[list[str], list[list[str]]]:
         return [str(line["source"]) for line in lines], [list(map(str, line["references"])) for line in lines]
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"{folder / DEV}: damaged: expected sources and references") from None
+
+
+def write_failure(run: Path, reason: str) -> None:
+    """Note in the folder of a run why it failed."""
+    run.mkdir(parents=True, exist_ok=True)
+    write_json(run / FAILED, {"reason": reason})

@@ -57,6 +57,9 @@ class TrainingJob:
         result = layout.read_result(Path(self.run))
         return result is not None and result.get("gold_digest") == self.gold_digest
 
+    def execute(self, screen: Screen) -> None:
+        run_job(self, screen)
+
 
 def run_job(job: TrainingJob, screen: Screen) -> None:
     """Train the model, or go on where its training stopped; score it on dev, and write the result."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from regard.experiments.compare.processes import RunProcess
+from regard.experiments.processes import RunProcess
 from regard.training.progress import clock
 
 SHOWN_SECONDS = 0.5  # seconds between two displays

@@ -19,11 +19,11 @@ from regard.experiments.compare.gold import GoldSet, read_gold_set
 from regard.experiments.compare.job import TrainingJob
 from regard.experiments.compare.kinds import ModelKind, chosen_kinds
 from regard.experiments.compare.page import comparison_page
-from regard.experiments.compare.processes import run_all
 from regard.experiments.compare.progress import ComparisonProgress, SilentWatcher, Watcher, WatcherScreen
 from regard.experiments.compare.results import compared, read_run
 from regard.experiments.compare.samples import sample_sentences
 from regard.experiments.compare.table import csv_text
+from regard.experiments.processes import RunProcess, available_cores, run_all
 from regard.metrics.translation import group
 from regard.runtime.files import resolved, write_file
 from regard.runtime.precision import Precision, autocast, read_device
@@ -172,8 +172,14 @@ class _Comparing:
             self.watcher.say(f"{_count(len(every), 'run')} ({counts}), {at_once} at a time{done}")
         done_before = len(every) - len(missing)
         progress = ComparisonProgress(self.watcher, len(every), done_before, at_once, self.plan.minutes)
+
+        def ended(run: RunProcess, failure: str | None) -> None:
+            if failure is not None:
+                layout.write_failure(Path(run.job.run), failure)
+            progress.ended(run, failure)
+
         try:
-            run_all([replace(job, threads=threads) for job in missing], at_once, progress.watch, progress.ended)
+            run_all([replace(job, threads=threads) for job in missing], at_once, progress.watch, ended)
         finally:
             self.watcher.close()
 
@@ -222,9 +228,3 @@ class _Comparing:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def available_cores() -> int:
-    """Return the number of CPU cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return max(1, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)

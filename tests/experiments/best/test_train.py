@@ -18,7 +18,7 @@ from tests.training import toy
 
 
 def run(out: Path, **options: Any) -> Translator:
-    translator = train_best(toy.PAIRS, out, settings=toy.TINY, members=2, device="cpu", **options)
+    translator = train_best(toy.PAIRS, out, settings=toy.TINY, members=2, device="cpu", **{"jobs": 1} | options)
     assert isinstance(translator, Translator)
     return translator
 
@@ -33,7 +33,7 @@ def test_one_model_remains(tmp_path: Path) -> None:
     assert set(card["best"]) == {"chosen", "student", "forward-1", "forward-2"}
     scores = {name: score for name, score in card["best"].items() if name != "chosen"}
     assert scores[card["best"]["chosen"]] == max(scores.values()) == card["scores"]["chrf"]
-    for part in ("model 1 of 4: forward-1", "model 3 of 4: backward-1", "model 4 of 4: the student", "so far"):
+    for part in ("training forward-1", "training forward-2", "training backward-1", "training the student", "so far"):
         assert part in screen.text
     screen = toy.Watcher()
     run(tmp_path / "m", resume=True, screen=screen)
@@ -57,8 +57,11 @@ def test_the_better_of_student_and_members_is_the_result(tmp_path: Path, monkeyp
     assert members[0].ensemble(members[1]).translate("Rahul sees a mango.") is not None
 
 
-@pytest.mark.parametrize("model", [1, 2, 3, 4])
-def test_an_interrupted_run_goes_on(model: int, tmp_path: Path) -> None:
+MODELS = ["forward-1", "forward-2", "backward-1", "the student"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_interrupted_run_goes_on(model: str, tmp_path: Path) -> None:
     """Interrupted in each of its trainings; what is trained is not trained again."""
     screen = InterruptingScreen(model)
     with pytest.raises(KeyboardInterrupt):
@@ -69,19 +72,34 @@ def test_an_interrupted_run_goes_on(model: int, tmp_path: Path) -> None:
         run(tmp_path / "m", resume=True, seed=7)
     resumed = toy.Watcher()
     ours = run(tmp_path / "m", resume=True, screen=resumed)
-    for number in range(1, 5):
-        assert (f"model {number} of 4" in resumed.text) == (number >= model)
+    for name in MODELS:
+        assert (f"training {name}" in resumed.text) == (MODELS.index(name) >= MODELS.index(model))
     theirs = run(tmp_path / "whole")
     assert ours.card["best"] == theirs.card["best"]
     assert toy.differing(toy.weights(tmp_path / "m"), toy.weights(tmp_path / "whole")) == []
 
 
+def test_members_side_by_side_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "available_cores", lambda: 2)
+    screen = toy.Watcher()
+    ours, theirs = run(tmp_path / "m", jobs=2, screen=screen), run(tmp_path / "whole")
+    assert "3 models: forward-1, forward-2, backward-1; 2 at a time" in screen.text
+    assert "backward-1: chrF++" in screen.text
+    assert ours.card["best"] == theirs.card["best"]
+
+
+def test_a_member_that_fails_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "to_toml", lambda _: "base = 3")
+    with pytest.raises(ValueError, match=r"(for|back)ward-1: .*base: expected"):
+        run(tmp_path / "m", jobs=3)
+
+
 class InterruptingScreen(toy.Watcher):
     """Interrupts the first update of a model."""
 
-    def __init__(self, model: int) -> None:
+    def __init__(self, model: str) -> None:
         super().__init__()
-        self._model = f"model {model} of"
+        self._model = f"training {model}"
 
     def advance(self, done: int, total: int | None, text: str) -> None:
         super().advance(done, total, text)

@@ -9,7 +9,7 @@ import torch
 
 import regard
 from regard.config.recipe_text import read_recipe, to_toml
-from regard.experiments.compare.run import available_cores
+from regard.experiments.processes import available_cores
 from regard.tasks.train import train
 from tests.training import toy
 

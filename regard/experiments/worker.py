@@ -1,4 +1,5 @@
-"""The process of one run. Standard input has the job as a line of JSON; events go to standard output as JSON lines.
+"""The process of one run (processes.py). Its standard input has the job as a line of JSON; it writes events to its
+standard output, as JSON lines.
 
 The worker stops, with a checkpoint, when the line "stop" comes; and at once when standard input ends, because then the
 process that started it is gone and nobody would wait for it.
@@ -12,9 +13,9 @@ import os
 import sys
 import threading
 import traceback
+from importlib import import_module
 from typing import Any, TextIO
 
-from regard.experiments.compare.job import TrainingJob, run_job
 from regard.runtime.interrupts import EXIT_CODE
 
 STOP = "stop"
@@ -60,12 +61,13 @@ def _reason(error: Exception) -> str:
 
 
 def main() -> None:
-    job = TrainingJob(**json.loads(sys.stdin.readline()))
+    given = json.loads(sys.stdin.readline())
+    job = getattr(import_module(given["module"]), given["kind"])(**given["job"])
     sys.argv = ["regard", *job.command]  # what the model's card says it was made by
     threading.Thread(target=watch, args=(sys.stdin,), daemon=True).start()
     screen = EventScreen(sys.stdout)
     try:
-        run_job(job, screen)
+        job.execute(screen)
     except KeyboardInterrupt:
         code = EXIT_CODE
     except Exception as error:

@@ -13,21 +13,43 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from regard.experiments.compare import folder as layout
-from regard.experiments.compare.job import TrainingJob
-from regard.experiments.compare.worker import STOP
+from regard.experiments.worker import STOP
+from regard.training.progress import Screen
 
 POLL_SECONDS = 0.1
 STOP_SECONDS = 60.0  # seconds in which a run may write its checkpoint when it is interrupted
 ERRORS = "stderr.txt"  # in the run's folder, while it runs: what its process wrote on standard error
 
 
+class Job(Protocol):
+    """One run: a dataclass whose values can be written as JSON."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def run(self) -> str:
+        """the folder of the run"""
+
+    @property
+    def threads(self) -> int | None: ...
+
+    @property
+    def is_done(self) -> bool:
+        """whether the run has ended with a result"""
+
+    def execute(self, screen: Screen) -> None:
+        """Do the run, or go on where it stopped."""
+
+
 class RunProcess:
     """The process of one run, and what it does at present."""
 
-    def __init__(self, job: TrainingJob) -> None:
+    def __init__(self, job: Job) -> None:
         self.job, self.began = job, time.monotonic()
         self.activity = "starting"
         self.fraction = 0.0  # of the updates
@@ -38,7 +60,7 @@ class RunProcess:
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 # -P: files of the present folder, such as a random.py, must not take the place of modules
-                [sys.executable, "-P", "-m", "regard.experiments.compare.worker"],
+                [sys.executable, "-P", "-m", "regard.experiments.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -47,7 +69,8 @@ class RunProcess:
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self._send(json.dumps(asdict(job)))
+        kind = type(job)
+        self._send(json.dumps({"module": kind.__module__, "kind": kind.__name__, "job": asdict(job)}))
 
     @property
     def seconds(self) -> float:
@@ -121,7 +144,7 @@ def _environment(threads: int | None) -> dict[str, str]:
     Threads that wait must not take time from the other runs.
     """
     environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
-    package = str(Path(__file__).parents[3])
+    package = str(Path(__file__).parents[2])
     if package not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):  # not installed there
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment |= {"PYTHONPATH": os.pathsep.join(paths)}
@@ -129,7 +152,7 @@ def _environment(threads: int | None) -> dict[str, str]:
 
 
 def run_all(
-    jobs: Sequence[TrainingJob],
+    jobs: Sequence[Job],
     at_once: int,
     watch: Callable[[Sequence[RunProcess], int], None],
     ended: Callable[[RunProcess, str | None], None],
@@ -139,7 +162,7 @@ def run_all(
     `watch(active, waiting)` is called again and again with the runs that are active and the number of those that wait;
     `ended(run, failure)` when one has ended. An interrupt stops all runs; each writes a checkpoint first.
     """
-    waiting, active = list(jobs), []  # type: list[TrainingJob], list[RunProcess]
+    waiting, active = list(jobs), []  # type: list[Job], list[RunProcess]
     try:
         while waiting or active:
             while waiting and len(active) < at_once:
@@ -148,11 +171,7 @@ def run_all(
             time.sleep(POLL_SECONDS)
             for run in [each for each in active if each.has_ended]:
                 active.remove(run)
-                failure = run.finish()
-                if failure is not None:
-                    Path(run.job.run).mkdir(parents=True, exist_ok=True)
-                    layout.write_json(Path(run.job.run) / layout.FAILED, {"reason": failure})
-                ended(run, failure)
+                ended(run, run.finish())
     finally:
         _stop(active)
 
@@ -168,3 +187,9 @@ def _stop(active: Sequence[RunProcess]) -> None:
     finally:
         for run in active:
             run.kill()
+
+
+def available_cores() -> int:
+    """Return the number of CPU cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return max(1, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
