@@ -66,7 +66,7 @@ def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> floa
     from sacrebleu.metrics.chrf import CHRF
 
     outputs, expected = _checked(hypotheses, references)
-    return float(CHRF(word_order=2).corpus_score(outputs, _columns(expected)).score)
+    return float(CHRF(word_order=2).corpus_score(outputs, reference_columns(expected)).score)
 
 
 def chrf_and_chance(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
