@@ -44,12 +44,10 @@ def test_the_capital_of_a_sentence_is_not_the_word_s() -> None:
 
 
 def test_of_many_pairs_the_shortest_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    fillers = [" ".join(f"{line}x{number}" for number in range(8)) for line in range(50)]
-    long = [Pair(f"tree {filler}", f"झाड {filler[::-1]}", 1) for filler in fillers]
-    assert ("tree", "झाड") in texts(word_pairs([*PAIRS, *long], BOTH, 100))
-    cells = sum(len(source.split()) * len(target.split()) for source, target in toy.PAIRS)
-    monkeypatch.setattr(module, "MAX_CELLS", cells)
-    assert texts(word_pairs([*PAIRS, *long], BOTH, 100)) == texts(word_pairs(PAIRS, BOTH, 100))
+    short = [Pair("Tree!", "झाड!", 1)] * 50
+    assert {("Tree", "झाड"), ("mango", "आंबा")} <= set(texts(word_pairs([*PAIRS, *short], BOTH, 100)))
+    monkeypatch.setattr(module, "MAX_CELLS", 60)
+    assert texts(word_pairs([*PAIRS, *short], BOTH, 100)) == [("Tree", "झाड")]
 
 
 @pytest.mark.parametrize(
