@@ -80,7 +80,7 @@ class TrainingRecipe:
     """guide the attention of the next step, which has the word as its input: for models that align, not translate"""
     segmentation_dropout: float = 0.1
     """the fraction of merges that are skipped when text is split into subwords (BPE-dropout)"""
-    lower_case: float = 0.1
+    lower_case: float = 0.05
     """the fraction of sources that are lower-cased"""
     no_stop: float = 0.05
     """the fraction of pairs whose final full stops are removed"""

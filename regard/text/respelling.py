@@ -19,13 +19,17 @@ from regard.text.vocabulary import BYTES, SPECIAL, Vocabulary
 
 QUOTES = "\"'‘’‛ʼ´`“”„‟«»"
 _STRAIGHT = str.maketrans({mark: "'" if mark in "‘’‛ʼ´`" else '"' for mark in QUOTES[2:]})
+_QUOTE = re.compile(f"[{re.escape(QUOTES)}]")
 _WORD_START = re.compile(r"(?<![\w'’])\w")
 
 
 def respelled(vocabulary: Vocabulary, tidied: str) -> str:
     """Return a tidied source in the spelling that the vocabulary knows best: most texts unchanged."""
-    if any(mark in tidied for mark in QUOTES):
-        tidied = " ".join(min(_quoted(word), key=lambda form: _cost(vocabulary, form)) for word in tidied.split(" "))
+    if _QUOTE.search(tidied):
+        tidied = " ".join(
+            min(_quoted(word), key=lambda form: _cost(vocabulary, form)) if _QUOTE.search(word) else word
+            for word in tidied.split(" ")
+        )
     words = tidied.split(" ")
     if len(words) > 1 and not (tidied.isupper() or tidied.islower()):
         return tidied
@@ -34,7 +38,7 @@ def respelled(vocabulary: Vocabulary, tidied: str) -> str:
         for index, word in enumerate(words)
     )
     # A vocabulary of single letters does not know which spellings are frequent.
-    return recased if _cost(vocabulary, recased) < len(recased.replace(" ", "")) else tidied
+    return recased if len(vocabulary.encode(recased)) < len(recased.replace(" ", "")) else tidied
 
 
 def _cost(vocabulary: Vocabulary, text: str) -> int:

@@ -35,6 +35,7 @@ def known(repeats: int = 20) -> Vocabulary:
         ("Book", "book"),
         ("rahul", "Rahul"),
         ("usa", "USA"),
+        ("RAHUL IS A GOOD BOY 😀", "Rahul is a good boy 😀"),
         ("USA", "USA"),
         ("He said: “The book is good.”", 'He said: "The book is good."'),
         ("He said: «The book is good.»", 'He said: "The book is good."'),
