@@ -84,6 +84,10 @@ class TrainingRecipe:
     """the fraction of sources that are lower-cased"""
     no_stop: float = 0.05
     """the fraction of pairs whose final full stops are removed"""
+    no_punctuation: float = 0.1
+    """the fraction of pairs whose punctuation is removed"""
+    word_pairs: float = 0.1
+    """how many pairs of single words, taken from the pairs, are added at most: a fraction of the pairs"""
     shift: int = 0
     """images: the maximum number of pixels by which they are shifted in training, in each direction"""
     balance: float = 0.0
@@ -98,7 +102,16 @@ class TrainingRecipe:
         whole_number("training", "shift", self.shift)
         if self.learning_rate is not None:
             positive("training", "learning_rate", self.learning_rate)
-        for name in ("label_smoothing", "average", "masked", "segmentation_dropout", "lower_case", "no_stop"):
+        for name in (
+            "label_smoothing",
+            "average",
+            "masked",
+            "segmentation_dropout",
+            "lower_case",
+            "no_stop",
+            "no_punctuation",
+            "word_pairs",
+        ):
             fraction(f"training.{name}", getattr(self, name))
         for name in ("balance", "scheduled_sampling"):
             if not 0 <= getattr(self, name) <= 1:
@@ -214,6 +227,8 @@ ARTICLE = Recipe(
         segmentation_dropout=0.0,
         lower_case=0.0,
         no_stop=0.0,
+        no_punctuation=0.0,
+        word_pairs=0.0,
         validations=10,
         patience=0,
     ),
@@ -232,6 +247,8 @@ CLASSIFY = Recipe(
         segmentation_dropout=0.0,
         lower_case=0.0,
         no_stop=0.0,
+        no_punctuation=0.0,
+        word_pairs=0.0,
         patience=0,
     ),
     search=NO_SEARCH,

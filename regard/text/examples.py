@@ -11,7 +11,8 @@ import numpy as np
 
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
-from regard.text.variation import IntArray, Segmentations, without_stop
+from regard.text.punctuation import without_punctuation, without_stop
+from regard.text.variation import IntArray, Segmentations
 from regard.text.vocabulary import Vocabulary
 
 
@@ -29,6 +30,15 @@ class Variety:
     segmentation: float = 0.0  # the fraction of merges left out (BPE-dropout)
     lower_case: float = 0.0  # the fraction of sources in lower case
     no_stop: float = 0.0  # the fraction of pairs without their final full stops
+    no_punctuation: float = 0.0  # the fraction of pairs without punctuation
+
+
+class Form(NamedTuple):
+    """How the text of an example is varied."""
+
+    lower: bool
+    no_stop: bool
+    no_punctuation: bool
 
 
 class Examples:
@@ -46,7 +56,7 @@ class Examples:
             Segmentations(vocabulary, variety.segmentation, seed + side)
             for side, vocabulary in enumerate((source, target))
         )
-        self._chunk_ids: dict[tuple[int, bool, bool], tuple[IntArray, IntArray]] = {}
+        self._chunk_ids: dict[tuple[int, Form], tuple[IntArray, IntArray]] = {}
 
     def __len__(self) -> int:
         return len(self.plain)
@@ -57,26 +67,26 @@ class Examples:
         if variety == Variety():
             return self.plain
         rng = np.random.default_rng([self._seed, number])
-        lower = rng.random(len(self)) < variety.lower_case
-        no_stop = rng.random(len(self)) < variety.no_stop
-        forms = list(enumerate(zip(lower.tolist(), no_stop.tolist(), strict=True)))
+        fractions = variety.lower_case, variety.no_stop, variety.no_punctuation
+        drawn = [(rng.random(len(self)) < fraction).tolist() for fraction in fractions]
+        forms = list(enumerate(map(Form, *drawn)))
         if not variety.segmentation:
-            return [self._encode(index, *form) if any(form) else self.plain[index] for index, form in forms]
-        return self._segment([self._chunks(index, *form) for index, form in forms], rng)
+            return [self._encode(index, form) if any(form) else self.plain[index] for index, form in forms]
+        return self._segment([self._chunks(index, form) for index, form in forms], rng)
 
-    def _encode(self, index: int, lower: bool, no_stop: bool) -> Example:
+    def _encode(self, index: int, form: Form) -> Example:
         """Return an example in the given form, segmented by the vocabularies."""
-        source, target = self._text(index, lower, no_stop)
+        source, target = self._text(index, form)
         return Example(self._source.encode(source), self._target.encode(target))
 
-    def _chunks(self, index: int, lower: bool, no_stop: bool) -> tuple[IntArray, IntArray]:
+    def _chunks(self, index: int, form: Form) -> tuple[IntArray, IntArray]:
         """Return the chunk ids of both sides of an example in the given form."""
-        ids = self._chunk_ids.get((index, lower, no_stop))
+        ids = self._chunk_ids.get((index, form))
         if ids is None:
-            source, target = self._text(index, lower, no_stop)
+            source, target = self._text(index, form)
             first, second = self._segmentations
             ids = first.chunk_ids(self._source.chunks(source)), second.chunk_ids(self._target.chunks(target))
-            self._chunk_ids[index, lower, no_stop] = ids
+            self._chunk_ids[index, form] = ids
         return ids
 
     def _segment(self, chunk_ids: list[tuple[IntArray, IntArray]], rng: np.random.Generator) -> list[Example]:
@@ -88,13 +98,15 @@ class Examples:
             sides.append(_split(tokens.tolist(), counts, [len(row) for row in rows]))
         return [Example(*both) for both in zip(*sides, strict=True)]
 
-    def _text(self, index: int, lower: bool, no_stop: bool) -> tuple[str, str]:
+    def _text(self, index: int, form: Form) -> tuple[str, str]:
         """Return source and target in the given form."""
         pair = self._pairs[index]
         source, target = pair.source, pair.target
-        if no_stop:
+        if form.no_stop:
             source, target = without_stop(source, target) or (source, target)
-        return tidy(source.lower()) if lower else source, target
+        if form.no_punctuation:
+            source, target = without_punctuation(source, target) or (source, target)
+        return tidy(source.lower()) if form.lower else source, target
 
 
 def _split(tokens: list[int], counts: IntArray, chunks: Sequence[int]) -> list[list[int]]:

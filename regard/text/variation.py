@@ -1,8 +1,7 @@
-"""Variation of training texts, so that a model learns more from little data and is robust to what users type.
+"""Variation of the segmentation of training texts, so that a model learns more from little data.
 
-- BPE-dropout (Provilkov et al. 2020): a merge is left out with some probability, so that a word occurs in several
-  segmentations. A word has a few of them, each determined by (seed, word, number), so that runs are reproducible.
-- Some sources are lower-cased, and some pairs lose their final full stops.
+BPE-dropout (Provilkov et al. 2020): a merge is left out with some probability, so that a word occurs in several
+segmentations. A word has a few of them, each determined by (seed, word, number), so that runs are reproducible.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from regard.text.vocabulary import BYTES, Vocabulary
 
-STOPS = ".।。"
 IntArray = NDArray[np.int64]
 
 
@@ -110,10 +108,3 @@ class RaggedArray:
         ends = np.cumsum(counts)
         shift = np.repeat(self._begin[indices] - (ends - counts), counts)
         return self._values[shift + np.arange(len(shift))], counts
-
-
-def without_stop(source: str, target: str) -> tuple[str, str] | None:
-    """Return the pair without the full stops at its ends; None if a side has none or consists of nothing else."""
-    if source[-1:] in STOPS and target[-1:] in STOPS and len(source) > 1 and len(target) > 1:
-        return source[:-1].rstrip(), target[:-1].rstrip()
-    return None

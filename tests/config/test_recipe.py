@@ -235,6 +235,8 @@ def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_key(key: str, v
         ("training.segmentation_dropout", 2),
         ("training.lower_case", 2),
         ("training.no_stop", 2),
+        ("training.no_punctuation", 1),
+        ("training.word_pairs", -0.1),
         ("search.beam", 0),
     ],
 )

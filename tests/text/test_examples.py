@@ -5,7 +5,7 @@ import pytest
 from regard.text.examples import Example, Examples, Variety
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
-from regard.text.variation import without_stop
+from regard.text.punctuation import without_punctuation, without_stop
 from regard.text.vocabulary import learn_subwords
 from tests.text.test_vocabulary import sentences, subwords, words
 
@@ -16,7 +16,9 @@ VARIETIES = [
     Variety(lower_case=0.5),
     Variety(no_stop=0.5),
     Variety(lower_case=0.4, no_stop=0.4),
+    Variety(no_punctuation=0.5),
     Variety(0.3, 0.4, 0.4),
+    Variety(0.3, 0.4, 0.4, 0.4),
 ]
 
 
@@ -32,6 +34,8 @@ def forms(pair: Pair, variety: Variety) -> set[tuple[str, str]]:
     """What a pair may become."""
     bare = without_stop(pair.source, pair.target)
     wanted = {(pair.source, pair.target)} | ({bare} if bare and variety.no_stop else set())
+    unmarked = without_punctuation(pair.source, pair.target)
+    wanted |= {unmarked} if unmarked and variety.no_punctuation else set()
     return wanted | ({(source.lower(), target) for source, target in wanted} if variety.lower_case else set())
 
 

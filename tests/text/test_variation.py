@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.text.normal import tidy
-from regard.text.variation import Segmentations, without_stop
+from regard.text.variation import Segmentations
 from tests.text.test_vocabulary import sentences, subwords, texts, words
 
 SIDES = [text for pair in sentences() for text in pair]
@@ -92,25 +92,6 @@ def test_words_are_never_cut() -> None:
     segmentations = Segmentations(words(), 0.3, seed=1)
     text = sentences()[0][0]
     assert [token for chunk in words().chunks(text) for token in segmentations(chunk, 0)] == words().encode(text)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "expected"),
-    [
-        ("I go.", "मी जातो.", ("I go", "मी जातो")),
-        ("I go .", "मी जातो ।", ("I go", "मी जातो")),
-        ("I go.", "我走。", ("I go", "我走")),
-        ("I go..", "मी जातो.", ("I go.", "मी जातो")),
-        ("I go?", "मी जातो.", None),
-        ("I go.", "मी जातो", None),
-        (".", "मी जातो.", None),
-        ("I go.", "।", None),
-        ("", "", None),
-        ("I go.", "", None),
-    ],
-)
-def test_without_stop(source: str, target: str, expected: tuple[str, str] | None) -> None:
-    assert without_stop(source, target) == expected
 
 
 @settings(max_examples=60, deadline=None)

@@ -26,10 +26,17 @@ MIN_WEIGHT = 1e-6  # weights are clamped to this minimum before their logarithm
 class Guide:
     """The alignment links of all training pairs, between chunks: words and punctuation, as vocabularies split text."""
 
-    def __init__(self, links: Sequence[Links], sizes: Sequence[tuple[int, int]], vocabularies: Vocabularies) -> None:
-        """`sizes`: the number of chunks of each pair's (source, target)."""
+    def __init__(
+        self,
+        links: Sequence[Links],
+        sizes: Sequence[tuple[int, int]],
+        vocabularies: Vocabularies,
+        stops: Sequence[tuple[bool, bool]] | None = None,
+    ) -> None:
+        """`sizes`: the number of chunks of each pair's (source, target); `stops`: whether they end with punctuation."""
         self._links = [torch.tensor(sorted(pair_links), dtype=torch.int64).reshape(-1, 2) for pair_links in links]
         self._sizes = sizes
+        self._stops = stops or [(True, True)] * len(sizes)
         self._kinds = _token_kinds(vocabularies.source), _token_kinds(vocabularies.target)
 
     @classmethod
@@ -41,7 +48,8 @@ class Guide:
             (_chunks(vocabularies.source, pair.source), _chunks(vocabularies.target, pair.target)) for pair in pairs
         ]
         sizes = [(len(source), len(target)) for source, target in sides]
-        return cls(statistical_links(sides), sizes, vocabularies)
+        stops = [(_ends_with_punctuation(source), _ends_with_punctuation(target)) for source, target in sides]
+        return cls(statistical_links(sides), sizes, vocabularies, stops)
 
     def alignment(self, rows: Sequence[int], batch: Batch, next_step: bool = False) -> Tensor:
         """Return bool [B, T, S]: for a batch of the pairs `rows`, which source pieces each target piece is linked with.
@@ -53,9 +61,10 @@ class Guide:
         table = torch.zeros(len(rows), int(target.max()) + 2, int(source.max()) + 2, dtype=torch.bool)
         chunk_counts = zip((source.amax(1) + 1).tolist(), (target.amax(1) + 1).tolist(), strict=True)
         for number, (row, counts) in enumerate(zip(rows, chunk_counts, strict=True)):
-            # One chunk fewer: the full stop was removed. Otherwise a rare character was encoded as bytes, which hides
-            # where chunks begin.
-            if all(size - 1 <= count <= size for count, size in zip(counts, self._sizes[row], strict=True)):
+            # One chunk fewer: the punctuation at the end was removed. Otherwise punctuation inside was removed, or a
+            # rare character was encoded as bytes, which hides where chunks begin.
+            sides = zip(counts, self._sizes[row], self._stops[row], strict=True)
+            if all(size - stop <= count <= size for count, size, stop in sides):
                 links = self._links[row]
                 within = (links[:, 0] < counts[0]) & (links[:, 1] < counts[1])
                 table[number, links[within, 1], links[within, 0]] = True
@@ -73,6 +82,10 @@ def guided_loss(weights: Tensor, linked: Tensor) -> Tensor:
 def _chunks(vocabulary: Vocabulary, text: str) -> list[str]:
     """Return the chunks of a text, without case and word-boundary marks."""
     return [match_key(chunk.replace(WORD_BEGINS, "")) for chunk in vocabulary.chunks(tidy(text))]
+
+
+def _ends_with_punctuation(chunks: Sequence[str]) -> bool:
+    return not any(map(str.isalnum, chunks[-1])) if chunks else False
 
 
 def _token_kinds(vocabulary: Vocabulary) -> Tensor:

@@ -28,6 +28,7 @@ from regard.text.batches import by_length, padded
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
+from regard.text.respelling import respelled
 
 BATCH = 64
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
@@ -189,12 +190,12 @@ class Translator(Predictor[AnyTranslationModel]):
         """
         if not source:
             return []
-        if len(self.vocabularies.source.encode(source)) + 1 <= self._longest:
+        if len(self.source_tokens(source)) <= self._longest:
             return [source]
         max_tokens = max(self._longest, self.recipe.training.max_tokens or MIN_TOKEN_LIMIT)
         parts: list[str] = []
         for sentence in SENTENCE_END.split(source):
-            pieces = self.vocabularies.source.pieces(sentence)
+            pieces = self.vocabularies.source.pieces(respelled(self.vocabularies.source, sentence))
             parts += [sentence] if len(pieces) <= max_tokens else cut(sentence, pieces, self._longest)
         return [part for part in parts if part]
 
@@ -255,7 +256,7 @@ class Translator(Predictor[AnyTranslationModel]):
             return Answer(source, [Translation("", 0.0, 0.0, [])])
         if len(parts) == 1:
             notices = []
-            if len(self.vocabularies.source.encode(source)) + 1 > self._longest:
+            if len(self.source_tokens(source)) > self._longest:
                 notices.append(f"longer than anything in training ({self._longest} tokens), and has no sentence ends")
             return Answer(source, translations[0], notices)
         notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"

@@ -24,6 +24,7 @@ from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.length_penalty import final_scores
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.validation import ValidationInputs, validate
+from regard.tasks.translation.word_pairs import word_pairs
 from regard.text.batches import Batch
 from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
@@ -50,6 +51,7 @@ class TranslationTask(TextTask):
     skipped: Sequence[str] = ()
     batch_given: bool = False
     longest_source: int = 0  # tokens of the longest source in training, the end token counted
+    word_pairs: int = 0  # how many of the examples, at their end, are single words
 
     @classmethod
     def of(
@@ -61,7 +63,7 @@ class TranslationTask(TextTask):
         recipe = recipe.fitted(len(train), words, shared_letters(train))
         vocabularies = learn_vocabularies(train, recipe.vocabulary)
         training = recipe.training
-        variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop)
+        variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop, training.no_punctuation)
         source, target = vocabularies.source, vocabularies.target
         examples = Examples(train, source, target, variety, seed)
         within = TokenLimit.of(
@@ -70,20 +72,22 @@ class TranslationTask(TextTask):
         recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
         lengths = [(len(examples.plain[place].source) + 1, len(examples.plain[place].target)) for place in within.train]
-        train = [*train, *_within(extra, vocabularies, within.limit)]
-        if len(train) != len(examples):
+        single = word_pairs(train, vocabularies, round(training.word_pairs * len(train)))
+        train = [*train, *_within(extra, vocabularies, within.limit), *single]
+        if extra or single or len(train) < len(examples):
             examples = Examples(train, source, target, variety, seed)
         torch.manual_seed(seed)
         model = build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
         limit, longest = LengthLimit.learned(lengths), max(length for length, _ in lengths)
         parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
-        return cls(*parts, longest)
+        return cls(*parts, longest, len(single))
 
     @property
     def facts(self) -> dict[str, Any]:
         return {
             "task": "translate",
+            "word_pairs": self.word_pairs,
             "length": {"ratio": self.limit.ratio, "margin": self.limit.margin},
             "longest_source": self.longest_source,
         }
@@ -95,7 +99,7 @@ class TranslationTask(TextTask):
 
     @property
     def size(self) -> int:
-        return len(self.examples)
+        return len(self.examples) - self.word_pairs
 
     @property
     def expected_epochs(self) -> int:

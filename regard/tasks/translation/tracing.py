@@ -16,6 +16,7 @@ from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis
 from regard.text.batches import by_length, padded
 from regard.text.normal import tidy
+from regard.text.respelling import respelled
 from regard.text.vocabulary import END, WORD_BEGINS, Vocabulary
 
 TRACED_FACTS = ("languages", "data", "parameters", "seed", "minutes", "scores", "versions")
@@ -32,8 +33,10 @@ class Tracer:
         self._languages: Sequence[str | None] = card.get("languages") or (None, None)
 
     def source(self, text: str) -> Side:
-        """Return the source side of a tidied text, ending with the end token."""
-        return _encoded(self._vocabularies.source, text, self._languages[0])
+        """Return the source side of a tidied text, ending with the end token. Its tokens are those of the text as the
+        vocabulary knows it best; text and spans are those of the original."""
+        spelling = respelled(self._vocabularies.source, text)
+        return _encoded(self._vocabularies.source, text, self._languages[0], spelling)
 
     def encoded_target(self, text: str) -> Side:
         """Return the target side of a tidied text, ending with the end token."""
@@ -117,8 +120,9 @@ def traced_facts(card: dict[str, Any]) -> dict[str, Any]:
     return {name: card[name] for name in TRACED_FACTS if card.get(name) is not None}
 
 
-def _encoded(vocabulary: Vocabulary, text: str, language: str | None) -> Side:
-    pieces = vocabulary.pieces(text)
+def _encoded(vocabulary: Vocabulary, text: str, language: str | None, spelling: str | None = None) -> Side:
+    """Return a side with the tokens of `spelling`, which has the same length as the text; None: of the text itself."""
+    pieces = vocabulary.pieces(text if spelling is None else spelling)
     spans = [Span(text[piece.start : piece.end], piece.start, piece.end) for piece in pieces]
     end = Span("", len(text), len(text))
     return Side(text, [*spans, end], language, [*(piece.token for piece in pieces), END])

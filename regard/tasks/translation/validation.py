@@ -17,6 +17,7 @@ from regard.search.stepwise import greedy
 from regard.tasks.translation.tracing import Tracer
 from regard.text.batches import Batch, arrange, by_length, padded
 from regard.text.examples import Example
+from regard.text.respelling import respelled
 from regard.text.vocabulary import END
 from regard.training.loss import smoothed_loss
 from regard.training.task import Validation
@@ -123,7 +124,8 @@ def translate_all(
     model: SearchModel, vocabularies: Vocabularies, limit: LengthLimit, sources: Sequence[str], device: torch.device
 ) -> list[Hypothesis]:
     """Translate sources greedily, in batches of similar length."""
-    source_tokens = [[*tokens, END] for tokens in vocabularies.source.encode_all(sources)]
+    spelt = [respelled(vocabularies.source, source) for source in sources]
+    source_tokens = [[*tokens, END] for tokens in vocabularies.source.encode_all(spelt)]
     hypotheses: dict[int, Hypothesis] = {}
     prepared = PackedModel.of(model)
     for rows in by_length(source_tokens, BATCH):

@@ -14,6 +14,7 @@ from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
+from regard.text.punctuation import without_punctuation
 from regard.text.vocabulary import BYTES, WORD_BEGINS
 from tests.text.test_vocabulary import subwords, texts
 from tests.text.test_vocabulary import words as word_vocabulary
@@ -37,8 +38,8 @@ def by_hand(text: str) -> list[int]:
     ]
 
 
-def guide(links: frozenset[tuple[int, int]] = LINKS, sizes: tuple[int, int] = (5, 5)) -> Guide:
-    return Guide([links], [sizes], Vocabularies(subwords(), subwords()))
+def guide(links: frozenset[tuple[int, int]] = LINKS, sizes: tuple[int, int] = (5, 5), stop: bool = True) -> Guide:
+    return Guide([links], [sizes], Vocabularies(subwords(), subwords()), [(stop, stop)])
 
 
 def batch() -> Batch:
@@ -59,8 +60,20 @@ def test_pieces_are_linked_as_their_chunks_are() -> None:
 def test_pairs_whose_chunks_are_not_known_are_not_guided() -> None:
     assert guide().alignment([0], batch()).any()
     assert guide(sizes=(6, 5)).alignment([0], batch()).any(), "met without its full stop"
+    assert not guide(sizes=(6, 5), stop=False).alignment([0], batch()).any(), "met without a comma inside"
+    assert guide(stop=False).alignment([0], batch()).any()
     assert not guide(sizes=(7, 5)).alignment([0], batch()).any()
     assert not guide(sizes=(5, 4)).alignment([0], batch()).any()
+
+
+def test_punctuation_removed_inside_a_pair_moves_no_links() -> None:
+    """A pair that ends with a word and lost its comma has one chunk fewer, as if it had lost its full stop."""
+    pairs = [Pair("Yes, Rahul", "हो, राहुल", 1), Pair("Rahul.", "राहुल.", 2)]
+    known = Guide.of([*pairs, *(Pair(*pair, 1) for pair in PAIRS)], Vocabularies(subwords(), subwords()))
+    bare = [without_punctuation(pair.source, pair.target) for pair in pairs]
+    examples = [Example(*map(subwords().encode, sides)) for sides in bare if sides]
+    comma, stop = known.alignment([0, 1], Batch.of(examples))
+    assert not comma.any() and stop.any()
 
 
 def test_one_step_later_every_row_moves_down() -> None:

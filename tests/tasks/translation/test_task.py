@@ -13,6 +13,7 @@ from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
+from tests.training import toy
 
 TEXTS = [("a b c", "A B C D E"), ("b", "B"), ("c a c a c", "C A"), ("d", "D D D"), ("a d", "A D")]
 PAIRS = [Pair(*texts, line) for line, texts in enumerate(TEXTS, 1)]
@@ -90,7 +91,7 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
     many = [Pair(source, target, line) for line, (source, target) in enumerate(TEXTS * 1000, 1)]
-    given = TranslationTask.of(many, PAIRS, read_recipe("transformer"), 1)
+    given = TranslationTask.of(many, PAIRS, read_recipe("transformer", {"training.word_pairs": 0}), 1)
     small = given.epoch(0, given.smallest_batch_fraction)
     sentences = given.size / len(small)
     assert 12 < sentences < 20 and len(given.epoch(0)) < len(small) / 3
@@ -105,3 +106,23 @@ def test_a_rehearsal_says_what_the_final_scoring_takes() -> None:
     assert seconds is not None and 1 < seconds < 30
     assert given.model.training
     assert given.rehearse(torch.device("cuda"), "fp32", trained=True) is None
+
+
+def test_single_words_follow_the_pairs_and_are_guided_too() -> None:
+    train = [Pair(*texts, line) for line, texts in enumerate(toy.PAIRS, 1)]
+    plain, given = (
+        TranslationTask.of(
+            train,
+            PAIRS,
+            read_recipe("rnn", toy.TINY | {"training.word_pairs": share, "training.guided_attention": 0.1}),
+            1,
+        )
+        for share in (0.0, 0.1)
+    )
+    assert given.word_pairs == 8 and plain.word_pairs == 0
+    assert given.size == plain.size == 80 and len(given.examples) == 88
+    assert given.examples.plain[:80] == plain.examples.plain and given.limit == plain.limit
+    assert given.facts["word_pairs"] == 8
+    assert given.examples.epoch(3) == given.examples.epoch(3) and len(given.examples.epoch(3)) == 88
+    last = Batch.of(given.examples.plain[80:])
+    assert given.guide is not None and given.guide.alignment(range(80, 88), last).any((1, 2)).all()

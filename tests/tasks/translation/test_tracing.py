@@ -92,3 +92,16 @@ def test_a_transformer_shows_all_its_heads(translator: regard.Translator) -> Non
         np.testing.assert_allclose(each.weights.sum(-1), 1, atol=1e-5)
     decoder = next(each.weights for each in trace.attentions if each.name == "decoder")
     assert np.allclose(np.triu(decoder, 1), 0), "nothing looks ahead"
+
+
+def test_a_source_in_capitals_keeps_its_text_and_places(translator: regard.Translator) -> None:
+    """Its tokens are those of the same words in their usual case."""
+    for source, target in PAIRS[:6]:
+        for text in (source.upper(), source.lower()):
+            (trace,) = translator.force_decode([text], [target])
+            (plain,) = translator.force_decode([source], [target])
+            assert trace.source.text == text and trace.source.tokens == plain.source.tokens
+            assert all(text[piece.start : piece.end] == piece.text for piece in trace.source.pieces)
+            assert "".join(piece.text for piece in trace.source.pieces) == text.replace(" ", "")
+            np.testing.assert_array_equal(trace.weights, plain.weights)
+            assert translator.source_tokens(text) == list(plain.source.tokens)
