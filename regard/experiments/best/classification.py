@@ -2,10 +2,10 @@
 
     q_n = softmax(logits_{−k(n)}(x_n) / T),   loss = (1 − λ) CE(p, y_n) + λ CE(p, q_n)
 
-The training texts are split into K folds by a hash. Member k is trained without fold k, with a seed of its own, and labels
-the texts of fold k: no text is labelled by a model that saw it. T is the member's temperature, which fits its own fold.
-The student is trained on all texts with both labels (Hinton et al. 2015; cross-fitted, so that memorized labels do not
-come back as certain ones). λ is `training.soft_labels`.
+The training texts are split into K folds by a hash. Member k is trained without fold k, with a seed of its own, and
+labels the texts of fold k: no text is labelled by a model that saw it. T is the member's temperature, which fits its
+own fold. The student is trained on all texts with both labels (Hinton et al. 2015; cross-fitted, so that memorized
+labels do not come back as certain ones). λ is `training.soft_labels`.
 
 Every member and the student is an ordinary training in a folder of its own. A run that was stopped goes on where it was
 if it is called again with the same arguments.
@@ -81,8 +81,8 @@ def train_best_classifier(
         soft[inside] = soft_labels(member, [texts[row][0] for row in inside], labels)
     screen.say("student of all members")
     data = SoftLabelled(texts, SoftLabels(labels, soft))
-    held_out = [(pair.source, pair.target) for pair in dev]
-    return _trained(data, out, dev=held_out, settings=changes, seed=seed, screen=screen, **options)
+    dev_texts = [(pair.source, pair.target) for pair in dev]
+    return _trained(data, out, dev=dev_texts, settings=changes, seed=seed, screen=screen, **options)
 
 
 def hashed_folds(texts: Sequence[str], folds: int) -> list[int]:
