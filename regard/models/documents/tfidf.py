@@ -23,12 +23,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.models.documents.logistic import SparseRows, logistic_regression
+from regard.models.documents.logistic import SparseProduct, SparseRows, logistic_regression
 from regard.models.documents.words import pair_buckets
 from regard.text.documents import DocumentBatch
 from regard.text.vocabulary import PAD
 
-MAX_TABLE_SIZE = 2**20  # the most numbers in the table of pairs of words
+MAX_PAIRS_SIZE, MAX_KIND_SIZE = 2**20, 2**21
+"""the most numbers in the table of pairs of words, and in that of any kind; n-grams beyond it share rows by a hash"""
 MIN_TEXTS = 2  # n-grams of fewer training texts are left out
 C = 20.0  # the inverse strength of regularization, as in scikit-learn
 KINDS = 3  # words, pairs, character n-grams
@@ -51,19 +52,20 @@ class Tfidf(nn.Module):
     def __init__(self, vocabulary: int, runs: int, labels: int) -> None:
         """`vocabulary`, `runs` and `labels` are the numbers of words, of character n-grams and of labels."""
         super().__init__()
-        self._pairs = max(1, MAX_TABLE_SIZE // labels)
-        self._starts = (vocabulary, vocabulary + self._pairs)  # where pairs and character n-grams begin
-        size = vocabulary + self._pairs + runs
+        limit = max(1, MAX_KIND_SIZE // labels)
+        self._sizes = (min(vocabulary, limit), max(1, MAX_PAIRS_SIZE // labels), min(runs, limit))
+        self._starts = (self._sizes[0], self._sizes[0] + self._sizes[1])  # where pairs and character n-grams begin
+        size = sum(self._sizes)
         self.weight = nn.Parameter(torch.zeros(size, labels), requires_grad=False)
         self.idf = nn.Parameter(torch.zeros(size), requires_grad=False)
 
     def forward(self, batch: DocumentBatch) -> Tensor:
         ngrams, (texts, size) = self.ngrams(batch), batch.source.shape
         values = self.values(ngrams.rows, ngrams.features, ngrams.counts, texts) / ngrams.counts
-        contributions = (values[:, None] * self.weight[ngrams.features])[ngrams.indices]
-        places = ngrams.rows[ngrams.indices] * size + ngrams.positions
-        states = contributions.new_zeros(texts * size, contributions.shape[-1]).index_add(0, places, contributions)
-        return states.view(texts, size, -1)
+        places, order = (ngrams.rows[ngrams.indices] * size + ngrams.positions).sort(stable=True)
+        indices = ngrams.indices[order]
+        by_place = SparseRows(places, ngrams.features[indices], values[indices], (texts * size, len(self.weight)))
+        return SparseProduct(by_place)(self.weight).view(texts, size, -1)
 
     def ngrams(self, batch: DocumentBatch) -> Ngrams:
         """Return the n-grams of a batch."""
@@ -72,9 +74,9 @@ class Tfidf(nn.Module):
         owners, columns = spellings.nonzero(as_tuple=True)
         words = torch.arange(len(rows), device=rows.device)
         features = (
-            batch.source[rows, positions],
-            pair_buckets(batch.source, self._pairs)[rows, positions] + self._starts[0],
-            spellings[owners, columns] + self._starts[1],
+            batch.source[rows, positions] % self._sizes[0],
+            pair_buckets(batch.source, self._sizes[1])[rows, positions] + self._starts[0],
+            spellings[owners, columns] % self._sizes[2] + self._starts[1],
         )
         owners = torch.cat([words, words, owners])
         keys = rows[owners] * len(self.idf) + torch.cat(features)  # (text, n-gram) as one number
@@ -118,8 +120,9 @@ class TfidfMember(nn.Module):
         rows, features, counts = rows[used], features[used], counts[used]
         values = tfidf.values(rows, features, counts, begin)
         distinct, columns = features.unique(return_inverse=True)
-        matrix = SparseRows(rows, columns, values, (begin, len(distinct)))
-        tfidf.weight[distinct], bias = logistic_regression(matrix, targets, weights, C)
+        matrix = SparseRows(rows, columns, values, (begin, max(1, len(distinct))))  # 1: torch has no bags of nothing
+        table, bias = logistic_regression(matrix, targets, weights, C)
+        tfidf.weight[distinct] = table[: len(distinct)]
         self.bias.copy_(bias)
 
 

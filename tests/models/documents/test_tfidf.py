@@ -96,6 +96,24 @@ def test_an_ngram_of_one_text_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
     assert fitted().tfidf.idf[READER.vocabulary.encode("film")[0]] > 0
 
 
+def test_texts_without_a_common_ngram() -> None:
+    """Then only the frequencies of the labels are left."""
+    texts = ["one", "two", "three"]
+    reader = Reader(learn_words(texts))
+    given = DocumentBatch.of([reader(text) for text in texts], reader.spelling)
+    member = TfidfMember(len(reader.vocabulary), len(reader.spelling), 2)
+    member.fit([given], torch.tensor([[1.0, 0], [1, 0], [0, 1]]), torch.ones(3))
+    logits, weights = member(given, weights=True)
+    assert torch.allclose(logits.softmax(-1), torch.tensor([2 / 3, 1 / 3]).expand(3, 2), atol=1e-3)
+    assert weights is not None and torch.equal(weights.sum(-1), torch.ones(3, 1))
+
+
+def test_tables_of_many_labels_are_bounded() -> None:
+    member = TfidfMember(50_000, 90_000, 1_000)
+    assert member.tfidf.weight.numel() < 2 * module.MAX_KIND_SIZE + module.MAX_PAIRS_SIZE + 1
+    assert member(batch(TEXTS))[0].shape == (24, 1_000)
+
+
 def test_soft_labels_and_weights_of_texts() -> None:
     hard = functional.one_hot(torch.tensor(LABELS), 3).float()
     soft = torch.lerp(hard, torch.full_like(hard, 1 / 3), 0.9)
