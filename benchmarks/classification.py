@@ -1,6 +1,7 @@
 """Text classification from scratch beside TF-IDF with logistic regression, on the same texts, in one table.
 
     python benchmarks/classification.py --data FOLDER [--sets sst2 trec ag-news imdb-long] [--seeds 3] [--set KEY=VALUE]
+    python benchmarks/classification.py --data FOLDER --members 4      # each model distilled from four folds of train
 
 A set is a folder with train.tsv and dev.tsv, or .jsonl.gz files. Regard trains on all of train by the recipe `classify`
 and what the size of the data makes of it; dev is looked at once, when training is over, and chooses nothing. The other
@@ -21,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import regard
+from regard.experiments.best.classification import train_best_classifier
 from regard.tasks.classification.predictor import Classifier
 from regard.text.labelled import read_gold, read_labelled
 from regard.text.pairs import Pair
 
-SETS = ("sst2", "trec", "ag-news")
+SETS = ("sst2", "trec", "ag-news", "imdb-long")
 ENDINGS = (".tsv", ".jsonl.gz", ".jsonl", ".tsv.gz")
 
 
@@ -35,6 +37,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe")
+    parser.add_argument("--members", type=int, help="distil each model from so many folds of train")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write everything here too")
     options = parser.parse_args()
@@ -65,18 +68,8 @@ def compared(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         print(f"{folder.name}: Regard, seed {seed}", file=sys.stderr)
         with tempfile.TemporaryDirectory() as place:
             began = time.monotonic()
-            model = regard.train(
-                train,
-                Path(place) / "model",
-                task="classify",
-                dev=dev,
-                settings=settings,
-                seed=seed,
-                threads=options.threads,
-                device="cpu",
-            )
+            model = trained(train, dev, Path(place), settings, seed, options)
             seconds.append(time.monotonic() - began)
-            assert isinstance(model, Classifier)
             result.append(model.evaluate(gold))
     return {
         "set": folder.name,
@@ -87,6 +80,18 @@ def compared(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         "macro_f1": statistics.mean(each.macro_f1 for each in result),
         "seconds": statistics.mean(seconds),
     }
+
+
+def trained(
+    train: Path, dev: Path, place: Path, settings: dict[str, Any], seed: int, options: argparse.Namespace
+) -> Classifier:
+    common: dict[str, Any] = {"settings": settings, "seed": seed, "threads": options.threads, "device": "cpu"}
+    if options.members:
+        pairs = [read_labelled([path]).pairs for path in (train, dev)]
+        return train_best_classifier(*pairs, place / "parts", place / "model", members=options.members, **common)
+    model = regard.train(train, place / "model", task="classify", dev=dev, **common)
+    assert isinstance(model, Classifier)
+    return model
 
 
 def tfidf(train: Sequence[Pair], dev: Sequence[Pair], threads: int) -> float:

@@ -92,6 +92,8 @@ class TrainingRecipe:
     """images: the maximum number of pixels by which they are shifted in training, in each direction"""
     balance: float = 0.0
     """classification: 1 gives all labels the same weight in the loss, 0 all texts; or a value in between"""
+    soft_labels: float = 0.5
+    """classification: the weight of soft labels in the loss, if the data have them"""
     validations: int = 12
     patience: int = 5
     """early stopping: after this many validations of the second half without a better score; 0: never"""
@@ -113,7 +115,7 @@ class TrainingRecipe:
             "word_pairs",
         ):
             fraction(f"training.{name}", getattr(self, name))
-        for name in ("balance", "scheduled_sampling"):
+        for name in ("balance", "scheduled_sampling", "soft_labels"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
         for name in ("consistency", "guided_attention", "weight_decay"):

@@ -11,6 +11,7 @@ from regard.evidence.differentiating import differentiating
 from regard.evidence.subject import ExaminedClassifier
 from regard.look.trace import Evidence, Trace, by_groups
 from regard.models.documents.counts import Counts
+from regard.models.documents.tfidf import Tfidf
 from regard.models.documents.words import WordEmbedding
 from regard.text.documents import DocumentBatch
 
@@ -32,7 +33,7 @@ def _gradient(classifier: ExaminedClassifier, trace: Trace) -> Evidence:
     """Return |∂ log p(label) / ∂ x_j · x_j|, summed over the members of the ensemble and the pieces of each word."""
     reader, model = classifier.reader, classifier.model
     batch = DocumentBatch.of([reader(trace.source.text)], reader.spelling).to(classifier.device)
-    inputs = [module for module in model.modules() if isinstance(module, (WordEmbedding, Counts))]
+    inputs = [module for module in model.modules() if isinstance(module, (WordEmbedding, Counts, Tfidf))]
     with differentiating(*inputs) as embedded, classifier.autocast():
         log_probs = torch.log_softmax(model(batch).logits.float(), -1)
         gradients = torch.autograd.grad(log_probs[0, classifier.labels.index(trace.target.text)], embedded)

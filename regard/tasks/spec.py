@@ -60,6 +60,11 @@ class TrainingData(Generic[D]):
     extra: D | None = None  # further training examples, from which nothing but the weights is learned
     extra_digest: str = ""
 
+    def recipe(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with the limit of these data."""
+        limit = self.max_characters or recipe.training.max_characters
+        return replace(recipe, training=replace(recipe.training, max_characters=limit))
+
 
 @dataclass(frozen=True)
 class EvaluationOptions:
@@ -118,8 +123,7 @@ class TaskSpec(ABC, Generic[P, D]):
 
     def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> Task:
         """Return what the training loop trains: a pure function of its arguments."""
-        training = replace(recipe.training, max_characters=data.max_characters or recipe.training.max_characters)
-        return self.task_class.of(data.train, data.dev, replace(recipe, training=training), seed)
+        return self.task_class.of(data.train, data.dev, data.recipe(recipe), seed)
 
     def load(self, folder: Path, device: str | None, precision: Precision) -> P:
         """Load a model of this task from its folder."""

@@ -19,6 +19,7 @@ from regard.config.recipe_text import to_toml
 from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
+from regard.tasks.classification.soft_labels import SoftLabelled
 from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
@@ -42,7 +43,7 @@ class BufferedScreen:
 
 
 def train(
-    data: Texts | Images | CaptionedImages,
+    data: Texts | SoftLabelled | Images | CaptionedImages,
     out: str | Path,
     *,
     task: str = "translate",
@@ -65,7 +66,7 @@ def train(
     """Train a model for a task, and keep it in the folder `out`.
 
     data       a .tsv or .jsonl file, two parallel text files, or (source, target) texts; for "classify" texts and
-               labels; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
+               labels, or `SoftLabelled` texts; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
     task       "translate", "classify", "images" or "captions"
     dev        validation data of the same form; if not given, a part of `data` is set aside
     extra      further pairs of source and target for training, such as the translations of other models; dev is never

@@ -74,6 +74,7 @@ class DocumentBatch:
     tokens: int  # the number of words
     labels: Tensor | None = None  # [B]; IGNORED in rows that only fill up
     fold: Tensor | None = None  # [B]: for training texts, the fold of the data that each belongs to
+    soft_labels: Tensor | None = None  # [B, C]: distributions over the labels; 0 in rows that only fill up
     ratios: Tensor | None = None  # [B, S, 2C]: for training, how informative each word is by counts of the other folds
 
     @cached_property
@@ -94,6 +95,7 @@ class DocumentBatch:
         spelling: Spelling,
         labels: Sequence[int] | None = None,
         fold: Tensor | None = None,
+        soft_labels: Tensor | None = None,
     ) -> DocumentBatch:
         """Return the batch of the documents. An empty one becomes one PAD token, so that attention has a position."""
         word_ids = {"": 0}
@@ -108,6 +110,7 @@ class DocumentBatch:
             sum(lengths),
             None if labels is None else torch.tensor(labels),
             fold,
+            soft_labels,
         )
 
     def in_few_shapes(self) -> DocumentBatch:
@@ -121,7 +124,7 @@ class DocumentBatch:
             max(minimum, 1 << max(0, length - 1).bit_length())  # a power of 2
             for length, minimum in zip(self.ngrams.shape, (MIN_WORDS, MIN_NGRAMS), strict=True)
         )
-        lengths = _pad_to(self.lengths, rows, fill=1)
+        lengths, soft = _pad_to(self.lengths, rows, fill=1), self.soft_labels
         return replace(
             self,
             source=_pad_to(self.source, rows, size, fill=PAD),
@@ -131,6 +134,7 @@ class DocumentBatch:
             sentences=lengths[:, None],
             labels=None if self.labels is None else _pad_to(self.labels, rows, fill=IGNORED),
             fold=None if self.fold is None else _pad_to(self.fold, rows, fill=0),
+            soft_labels=None if soft is None else _pad_to(soft, rows, soft.shape[1], fill=0),
         )
 
     def to(self, device: torch.device, lengths: bool = False) -> DocumentBatch:
@@ -143,13 +147,17 @@ class DocumentBatch:
 
 
 def _to_device(parts: Sequence[Tensor], device: torch.device) -> Sequence[Tensor]:
-    """Move tensors to the device; int64 tensors go to a GPU by way of one pinned buffer."""
-    if device.type != "cuda" or any(part.is_cuda or part.dtype is not torch.int64 for part in parts):
+    """Move tensors to the device; to a GPU from pinned memory, int64 tensors by way of one buffer."""
+    if device.type != "cuda" or any(part.is_cuda for part in parts):
         return [part.to(device) for part in parts]
-    pinned = torch.empty(sum(part.numel() for part in parts), dtype=torch.int64, pin_memory=True)
-    torch.cat([part.flatten() for part in parts], out=pinned)
-    moved = pinned.to(device, non_blocking=True).split([part.numel() for part in parts])
-    return [each.view(part.shape) for each, part in zip(moved, parts, strict=True)]
+    whole = [part for part in parts if part.dtype is torch.int64]
+    pinned = torch.empty(sum(part.numel() for part in whole), dtype=torch.int64, pin_memory=True)
+    torch.cat([part.flatten() for part in whole], out=pinned)
+    moved = iter(pinned.to(device, non_blocking=True).split([part.numel() for part in whole]))
+    return [
+        next(moved).view(part.shape) if part.dtype is torch.int64 else part.pin_memory().to(device, non_blocking=True)
+        for part in parts
+    ]
 
 
 def _pad_to(table: Tensor, *sizes: int, fill: int) -> Tensor:

@@ -23,6 +23,7 @@ KINDS: dict[str, dict[str, object]] = {
     "embeddings": SMALL | {"model__states": "embeddings"},
     "convolution": SMALL | {"model__states": "convolution"},
     "counts": SMALL | {"model__states": "embeddings + counts"},
+    "tfidf": SMALL | {"model__states": "embeddings + tfidf"},
     "gru": SMALL | {"model__states": "rnn"},
     "two layers of gru": SMALL | {"model__states": "rnn", "model__layers": 2},
     "self-attention": SMALL | {"model__states": "attention", "model__heads": 2},

@@ -7,7 +7,8 @@ The states are the embeddings themselves or the outputs of a convolution, an RNN
 several queries, c is the concatenation of their contexts. T is 1 unless calibrated probabilities are requested.
 
 A classifier is an ensemble, which is better on little data: each member ("judge") has embeddings, states and queries of
-its own and is trained by its own loss; the ensemble's logits are the mean of theirs.
+its own and is trained by its own loss; the ensemble's logits are the mean of theirs. The member `tfidf` has no query.
+It is a linear model of n-grams, fitted before training; its weights are the words' parts of its logits: tfidf.py.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.models.documents.counts import Counts
 from regard.models.documents.levels import FlatLevel, Hierarchical
 from regard.models.documents.states import Kind, States
+from regard.models.documents.tfidf import TfidfMember
 from regard.models.documents.words import WordEmbedding
 from regard.models.dropout import Dropout
 from regard.models.training_sizes import TrainingSizes
 from regard.models.transformer.layers import AttentionOptions, Shape
 from regard.text.documents import DocumentBatch
 
+TFIDF = "tfidf"  # in `states`: the linear model of n-grams
 INITIAL_COUNT_WEIGHT = 8.0  # the initial weight of a label's count ratios in its logit
 
 
@@ -37,8 +40,9 @@ class ClassifierOptions(TrainingSizes):
     """The options of a text classifier."""
 
     kind: Literal["classifier"] = "classifier"
-    states: str = "embeddings + convolution + counts"
-    """what a query attends to: embeddings, convolution, rnn, attention or counts; an ensemble: several, joined by +"""
+    states: str = "embeddings + convolution + tfidf"
+    """what a query attends to: embeddings, convolution, rnn, attention or counts; an ensemble: several, joined by +,
+    with or without tfidf, a linear model of n-grams"""
     hierarchical: bool = False
     """pool words to sentences, then sentences to the text"""
     width: int = 64
@@ -79,12 +83,20 @@ class ClassifierOptions(TrainingSizes):
 
     @property
     def judges(self) -> list[Kind]:
-        """The kind of states of each member of the ensemble."""
+        """The kind of states of each trained member of the ensemble."""
         kinds = [kind.strip() for kind in self.states.split("+")]
-        for kind in kinds:
+        trained = [kind for kind in kinds if kind != TFIDF]
+        for kind in trained:
             if kind not in get_args(Kind):
-                raise ValueError(f"model: states: expected {', '.join(get_args(Kind))}, joined by +; got {kind!r}")
-        return cast(list[Kind], kinds)
+                expected = ", ".join((*get_args(Kind), TFIDF))
+                raise ValueError(f"model: states: expected {expected}, joined by +; got {kind!r}")
+        if not trained or len(kinds) - len(trained) > 1:
+            raise ValueError(f"model: states: expected {TFIDF} once at most, beside another; got {self.states!r}")
+        return cast(list[Kind], trained)
+
+    @property
+    def has_tfidf(self) -> bool:
+        return len(self.states.split("+")) > len(self.judges)
 
     @property
     def shape(self) -> Shape:
@@ -93,7 +105,10 @@ class ClassifierOptions(TrainingSizes):
 
 
 class TextClassifierOutput(NamedTuple):
-    """The output of a text classifier: B texts, C labels, J members of the ensemble, Q queries each, S words."""
+    """The output of a text classifier: B texts, C labels, J members of the ensemble, Q queries each, S words.
+
+    The last member is `tfidf`, if there is one; its weights are those of one query.
+    """
 
     logits: Tensor  # [B, C]
     each: Tensor  # the logits of each member of the ensemble, [J, B, C]
@@ -109,13 +124,24 @@ class TextClassifier(nn.Module):
         self.options = options
         self.counts = Counts(vocabulary, labels) if "counts" in options.judges else None
         self.judges = nn.ModuleList(Judge(options, kind, vocabulary, runs, labels) for kind in options.judges)
+        self.tfidf = TfidfMember(vocabulary, runs, labels) if options.has_tfidf else None
 
     def forward(self, batch: DocumentBatch, weights: bool = False) -> TextClassifierOutput:
-        ratios = None if self.counts is None else self.counts(batch)
-        outputs = [judge(batch, ratios, weights) for judge in self.judges]
+        outputs = self._judged(batch, weights)
+        if self.tfidf is not None:
+            outputs.append(self.tfidf(batch, weights))
         each = torch.stack([logits for logits, _ in outputs])
-        attention = torch.cat([query_weights for _, query_weights in outputs], 1) if weights else None
+        attention = torch.cat([w for _, w in outputs if w is not None], 1) if weights else None
         return TextClassifierOutput(each.mean(0), each, attention)
+
+    def trained_logits(self, batch: DocumentBatch) -> Tensor:
+        """Return the logits of the members that gradients train, [J, B, C]: all but `tfidf`."""
+        return torch.stack([logits for logits, _ in self._judged(batch, weights=False)])
+
+    def _judged(self, batch: DocumentBatch, weights: bool) -> list[tuple[Tensor, Tensor | None]]:
+        """Return the logits [B, C] of each trained member, and its weights [B, Q, S] if requested."""
+        ratios = None if self.counts is None else self.counts(batch)
+        return [judge(batch, ratios, weights) for judge in self.judges]
 
     def can_capture(self, device: torch.device) -> bool:
         """Can a CUDA graph capture an update, because nothing in it synchronizes with the host? Hierarchical pooling

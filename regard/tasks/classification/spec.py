@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from regard.metrics.classification import LabelScores
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
+from regard.tasks.classification.soft_labels import SoftLabelled, SoftLabelledData
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data
@@ -33,7 +35,15 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     task_class = ClassificationTask
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
-        return read_text_data(given, read_labelled, _summary, recipe.training.max_characters, screen)
+        limit, soft = recipe.training.max_characters, given.data
+        if not isinstance(soft, SoftLabelled):
+            return read_text_data(given, read_labelled, _summary, limit, screen)
+        data = read_text_data(replace(given, data=soft.texts), read_labelled, _summary, limit, screen)
+        return SoftLabelledData.of(data, soft.soft_labels)
+
+    def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
+        soft_labels = data.soft_labels if isinstance(data, SoftLabelledData) else None
+        return ClassificationTask.of(data.train, data.dev, data.recipe(recipe), seed, soft_labels)
 
     def predictor(self, folder: Path, options: ClassifierOptions, loaded: Loaded) -> Classifier:
         reader = Reader(folders.read_vocabularies(folder).source)

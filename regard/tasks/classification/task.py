@@ -22,7 +22,8 @@ from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.models.documents.counts import Folds
 from regard.runtime.device_cache import device_constant
 from regard.runtime.precision import Precision, autocast
-from regard.tasks.classification.labelling import Labeller
+from regard.tasks.classification.labelling import BATCH, Labeller
+from regard.tasks.classification.soft_labels import SoftLabels, mixed_targets, soft_cross_entropy
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.text.documents import IGNORED, Document, DocumentBatch, Reader
 from regard.text.examples import Example
@@ -33,6 +34,7 @@ from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
 from regard.training.task import MakeBatch, Validation
 
+MAX_FITTED_WORDS = 4_000_000  # words of training texts that `tfidf` is fitted to at most
 MAX_REHEARSED = 100  # texts of dev on which the time of the final scoring is measured
 PROBES = 4  # texts whose traces are logged at every validation
 CONSTANT = "it finds no more than the most frequent label alone would"
@@ -49,13 +51,21 @@ class ClassificationTask(TextTask):
     weights: Tensor  # the weight of each label in the loss
     model: TextClassifier
     folds: Folds | None  # the counts that training texts get, which leave out their own part of the data
+    soft_labels: Tensor | None  # [N, C]: distributions of the training texts, besides their labels
     dev: Sequence[Pair]
     seed: int
     skipped: Sequence[str] = ()
     batch_given: bool = False
 
     @classmethod
-    def of(cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int) -> ClassificationTask:
+    def of(
+        cls,
+        train: Sequence[Pair],
+        dev: Sequence[Pair],
+        recipe: Recipe,
+        seed: int,
+        soft_labels: SoftLabels | None = None,
+    ) -> ClassificationTask:
         labelled(train)  # raises an error before the vocabulary is learned
         reader = Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
         documents = [reader(pair.source) for pair in train]
@@ -75,8 +85,21 @@ class ClassificationTask(TextTask):
         weights = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
         weights = weights**recipe.training.balance
         folds = None if model.counts is None else Folds(model.counts, documents, gold)
+        soft = None if soft_labels is None else soft_labels.of(within.train).ordered(labels)
         examples = (reader, labels, documents, gold)
-        return cls(recipe, *examples, weights, model, folds, dev, seed, within.skipped, batch_given)
+        task = cls(recipe, *examples, weights, model, folds, soft, dev, seed, within.skipped, batch_given)
+        task._fit_tfidf()
+        return task
+
+    def _fit_tfidf(self) -> None:
+        """Fit the member `tfidf`, if there is one, to the training texts, or to as many as are allowed."""
+        if self.model.tfidf is None:
+            return
+        rows = range(0, self.size, -(-sum(len(each.pieces) for each in self.documents) // MAX_FITTED_WORDS) or 1)
+        targets = mixed_targets(self.gold, len(self.labels), self.soft_labels, self.recipe.training.soft_labels)
+        chunks = ([self.documents[row] for row in rows[first : first + BATCH]] for first in range(0, len(rows), BATCH))
+        batches = (DocumentBatch.of(chunk, self.reader.spelling) for chunk in chunks)
+        self.model.tfidf.fit(batches, targets[list(rows)], self.weights[self.gold][list(rows)])
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -104,7 +127,8 @@ class ClassificationTask(TextTask):
     def _batch(self, rows: Sequence[int], device: torch.device) -> DocumentBatch:
         documents, gold = [self.documents[row] for row in rows], [self.gold[row] for row in rows]
         fold = None if self.folds is None else self.folds.of(rows)
-        batch = DocumentBatch.of(documents, self.reader.spelling, gold, fold)
+        soft = None if self.soft_labels is None else self.soft_labels[list(rows)]
+        batch = DocumentBatch.of(documents, self.reader.spelling, gold, fold, soft)
         captured = self.can_capture(device)
         batch = (batch.in_few_shapes() if captured else batch).to(device, lengths=captured)
         if self.folds is None or batch.fold is None:
@@ -117,14 +141,16 @@ class ClassificationTask(TextTask):
         return self.model.can_capture(device)
 
     def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of the judges' own logits; balanced labels count more if they are rare."""
+        """Return the mean cross-entropy of the trained members' own logits; balanced labels count more if rare."""
         assert batch.labels is not None
-        logits = self.model(batch).each.float()  # [J, B, C]
-        balanced = self.recipe.training.balance
-        weights = device_constant(tuple(self.weights.tolist()), torch.float32, logits.device) if balanced else None
-        smoothing = self.recipe.training.label_smoothing
+        logits, training = self.model.trained_logits(batch).float(), self.recipe.training  # [J, B, C]
+        label_weights = tuple(self.weights.tolist())
+        weights = device_constant(label_weights, torch.float32, logits.device) if training.balance else None
         gold = batch.labels.expand(len(logits), -1).flatten()
-        loss = smoothed_cross_entropy(logits.flatten(0, 1), gold, weights, smoothing)
+        loss = smoothed_cross_entropy(logits.flatten(0, 1), gold, weights, training.label_smoothing)
+        if batch.soft_labels is not None:
+            soft = batch.soft_labels.expand(len(logits), -1, -1).flatten(0, 1)
+            loss = torch.lerp(loss, soft_cross_entropy(logits.flatten(0, 1), soft, gold, weights), training.soft_labels)
         return loss, loss.detach()
 
     # Dev

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ import torch
 import regard
 from regard.config.recipe_text import from_toml, read_recipe, to_toml
 from regard.metrics.classification import score_labels
+from regard.models.documents import tfidf as module
+from regard.tasks.classification import task as tasks
 from regard.tasks.classification.task import ClassificationTask, no_better_than_constant, smoothed_cross_entropy
 from regard.text.documents import IGNORED
 from regard.text.pairs import Pair
@@ -62,7 +65,7 @@ def test_balance_lets_rare_labels_count_as_much() -> None:
     assert torch.equal(ClassificationTask.of(few, few, read_recipe("classify", toy.TINY), 1).weights, torch.ones(2))
 
 
-@pytest.mark.parametrize("states", ["embeddings + convolution + counts", "rnn", "attention"])
+@pytest.mark.parametrize("states", ["embeddings + convolution + tfidf", "embeddings + counts", "rnn", "attention"])
 def test_it_learns_and_its_attention_finds_the_word(states: str, tmp_path: Path) -> None:
     model = regard.train(
         toy.TEXTS,
@@ -79,6 +82,24 @@ def test_it_learns_and_its_attention_finds_the_word(states: str, tmp_path: Path)
     assert len(validations) == 2
     probes = [[probe["target"]["text"] for probe in entry["probes"]] for entry in validations]
     assert len(probes[0]) == 4 and probes[0] == probes[1]  # of what they should be: the same at every validation
+
+
+def test_tfidf_is_fitted_to_all_texts_or_to_as_many_as_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = task(model__states="embeddings + tfidf").model.tfidf
+    fitted: list[int] = []
+    actual = module.TfidfMember.fit
+
+    def recorded(member: module.TfidfMember, batches: Any, targets: torch.Tensor, weights: torch.Tensor) -> None:
+        fitted.append(len(targets))
+        actual(member, batches, targets, weights)
+
+    monkeypatch.setattr(module.TfidfMember, "fit", recorded)
+    words = sum(len(each.pieces) for each in task().documents)
+    for limit in (words, words - 1, words // 3):
+        monkeypatch.setattr(tasks, "MAX_FITTED_WORDS", limit)
+        part = task(model__states="embeddings + tfidf", training__balance=1.0).model.tfidf
+        assert torch.equal(part.tfidf.weight, whole.tfidf.weight) == (limit == words)
+    assert fitted == [120, 60, 30]
 
 
 def test_hierarchical_learns_too(tmp_path: Path) -> None:
@@ -115,7 +136,7 @@ def test_refusals(tmp_path: Path) -> None:
     refused("expected texts of at least 2 labels, got 1: good", [pair for pair in toy.TEXTS if pair[1] == "good"])
     refused("'rnn' is not for --task classify", recipe="rnn")
     refused("'classify' is not for --task translate", recipe="classify", task="translate")
-    refused("reverse and languages are for translating", reverse=True)
+    refused("reverse, languages and extra are for translating", reverse=True)
     refused("task: expected translate or classify or images or captions, got 'label'", task="label")
 
 

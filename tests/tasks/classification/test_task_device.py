@@ -25,8 +25,8 @@ from regard.training.updating import _UpdateGraph, tensors
 from tests.tasks.classification.test_task import task
 
 ELSEWHERE, CPU, CUDA = torch.device("meta"), torch.device("cpu"), torch.device("cuda")
-DEFAULT = "embeddings + convolution + counts"
-KINDS = [DEFAULT, "attention"]
+COUNTS, DEFAULT = "embeddings + convolution + counts", "embeddings + convolution + tfidf"
+KINDS = [COUNTS, "attention"]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "kernels", lambda request: (plan.Reference(),))
 
 
-@pytest.mark.parametrize("states", KINDS)
+@pytest.mark.parametrize("states", [DEFAULT, *KINDS])
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.usefixtures("elsewhere")
 def test_an_update_stays_on_its_device(states: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_text_is_read_on_the_device_of_the_model(states: str) -> None:
     assert (seen is not None) == (states == "attention")
 
 
-@pytest.mark.parametrize("states", [*KINDS, "rnn"])
+@pytest.mark.parametrize("states", [DEFAULT, *KINDS, "rnn"])
 @pytest.mark.parametrize("balance", [0.0, 1.0])
 def test_in_few_shapes_the_loss_is_the_same(states: str, balance: float) -> None:
     given = task(model__states=states, training__balance=balance)
@@ -101,7 +101,7 @@ def test_few_shapes_are_few() -> None:
 def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (classifier, encoder):
         monkeypatch.setattr(module, "why_no_triton", lambda device: None if device.type == "cuda" else "not on a GPU")
-    for states in (*KINDS, "rnn"):
+    for states in (DEFAULT, *KINDS, "rnn"):
         assert task(model__states=states).can_capture(CUDA) and not task(model__states=states).can_capture(CPU)
     assert not task(model__hierarchical=True).can_capture(CUDA)
     assert not task(model__states="rnn + embeddings", model__layers=2).can_capture(CUDA)
@@ -109,7 +109,7 @@ def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_recording_is_given_all_that_differs() -> None:
-    given = task(model__states=DEFAULT)
+    given = task(model__states=COUNTS)
     one, other = (given._batch(rows, CPU) for rows in ([0, 17, 30, 41], [1, 18, 31, 42]))
     remaining = replace(one, **{name: part.clone() for name, part in tensors(one).items()})
     assert set(tensors(remaining)) == {
