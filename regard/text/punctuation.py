@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import sys
 import unicodedata
-from functools import cache
+
+import regex as re
 
 from regard.text.normal import APOSTROPHES, tidy
 
 STOPS = ".।。"
+_MARK = re.compile(rf"[\p{{P}}{re.escape(APOSTROPHES)}]")
 
 
 def without_stop(source: str, target: str) -> tuple[str, str] | None:
@@ -25,15 +25,8 @@ def without_punctuation(source: str, target: str) -> tuple[str, str] | None:
     Inside a word the target keeps its marks, because its spelling must stay right (l'homme, well-known); the source
     loses apostrophes and full stops, and is split at other marks: dont, US, well known. Marks between digits stay.
     """
-    sides = tidy(_marks().sub(_source_mark, source)), tidy(_marks().sub(_target_mark, target))
+    sides = tidy(_MARK.sub(_source_mark, source)), tidy(_MARK.sub(_target_mark, target))
     return sides if all(map(_has_words, sides)) else None
-
-
-@cache
-def _marks() -> re.Pattern[str]:
-    """Return the pattern of a character of Unicode's category P, or an apostrophe."""
-    marks = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "P"]
-    return re.compile(f"[{re.escape(''.join({*marks, *APOSTROPHES}))}]")
 
 
 def _source_mark(match: re.Match[str]) -> str:
