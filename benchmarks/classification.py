@@ -87,8 +87,9 @@ def trained(
 ) -> Classifier:
     common: dict[str, Any] = {"settings": settings, "seed": seed, "threads": options.threads, "device": "cpu"}
     if options.members:
-        pairs = [read_labelled([path]).pairs for path in (train, dev)]
-        return train_best_classifier(*pairs, place / "parts", place / "model", members=options.members, **common)
+        texts, dev_texts = (read_labelled([path]).pairs for path in (train, dev))
+        parts = place / "parts", place / "model"
+        return train_best_classifier(texts, dev_texts, *parts, members=options.members, **common)
     model = regard.train(train, place / "model", task="classify", dev=dev, **common)
     assert isinstance(model, Classifier)
     return model

@@ -42,7 +42,7 @@ Resume = Annotated[bool, Option("--resume", help="Continue the run in --out.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the model in --out.")]
 Best = Annotated[
     bool,
-    Option("--best", help="Train several models that teach a final one: the best scores, for five times the time."),
+    Option("--best", help="Train several models that teach a final one: better scores, in about five times the time."),
 ]
 KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
@@ -111,9 +111,7 @@ def _run_best(task: str, keep_ensemble: bool) -> Callable[..., object]:
     """Return the function that trains the best model for a task."""
     from regard.experiments.best.train import train_best
 
-    if task != "translate":
-        raise ValueError(f"--best: expected --task translate, got {task!r}")
-    return partial(train_best, keep_ensemble=keep_ensemble)
+    return partial(train_best, task=task, keep_ensemble=keep_ensemble)
 
 
 def settings(given: list[str]) -> dict[str, str]:

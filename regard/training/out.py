@@ -55,6 +55,17 @@ def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
         shutil.rmtree(path, ignore_errors=True)
     try:
         _fill(new, task, card)
+        install(new, folder)
+    finally:
+        (folder / UNFINISHED).unlink(missing_ok=True)
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def install(new: Path, folder: Path) -> None:
+    """Rename the folder `new` to `folder`, which it replaces if it exists; if that fails, nothing is changed."""
+    _, old = _temporary_paths(folder)
+    shutil.rmtree(old, ignore_errors=True)
+    try:
         if folder.exists():
             (folder / UNFINISHED).touch()
             folder.rename(old)
@@ -62,9 +73,8 @@ def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
     finally:
         if old.exists() and not folder.exists():
             old.rename(folder)
-        (folder / UNFINISHED).unlink(missing_ok=True)
-        for path in (new, old):
-            shutil.rmtree(path, ignore_errors=True)
+            (folder / UNFINISHED).unlink(missing_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _temporary_paths(folder: Path) -> tuple[Path, Path]:

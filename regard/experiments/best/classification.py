@@ -21,6 +21,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.config import folder as folders
+from regard.config.recipe import Recipe
+from regard.experiments.best.work import STUDENT, WorkFolder
 from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.soft_labels import SoftLabelled, SoftLabels
@@ -40,7 +43,9 @@ def train_best_classifier(
     work: Path,
     out: Path,
     *,
+    recipe: str | Path | Recipe | None = None,
     settings: Mapping[str, Any] | None = None,
+    minutes: float | None = None,
     seed: int = 1,
     members: int = MEMBERS,
     device: str | None = None,
@@ -51,14 +56,16 @@ def train_best_classifier(
     """Train `members` models on folds of the pairs in the folder `work`, and their student in `out`.
 
     dev        chooses and scores the student, as in any training; no member sees it
-    settings   changes values of the recipe, of members and student alike
+    recipe     of members and student alike; `settings` changes values of it
+    minutes    the time limit of each training
     """
     if members < 2:
         raise ValueError(
             f"members: expected at least 2, so that each text has a model that did not see it; got {members}"
         )
     screen = screen or Silent()
-    options: dict[str, Any] = {"device": device, "precision": precision, "threads": threads}
+    options: dict[str, Any] = {"recipe": recipe, "minutes": minutes, "device": device, "precision": precision}
+    options["threads"] = threads
     changes = dict(settings or {})
     texts = [(pair.source, pair.target) for pair in pairs]
     labels = sorted({pair.target for pair in pairs})
@@ -83,6 +90,12 @@ def train_best_classifier(
     data = SoftLabelled(texts, SoftLabels(labels, soft))
     dev_texts = [(pair.source, pair.target) for pair in dev]
     return _trained(data, out, dev=dev_texts, settings=changes, seed=seed, screen=screen, **options)
+
+
+def note_run(work: WorkFolder) -> None:
+    """Note in the card of the student that it is the result of this run."""
+    card = folders.read_card(work.student)
+    folders.write_card(work.student, card | {"best": {"run": work.run_digest, "chosen": STUDENT}})
 
 
 def hashed_folds(texts: Sequence[str], folds: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,26 @@ from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
 from regard.core.checks import whole_number
-from regard.experiments.best.translation import BACKWARD, MEMBERS, BestTranslation, best_recipe
+from regard.experiments.best import classification, translation
+from regard.experiments.best.translation import BestTranslation, best_recipe
 from regard.experiments.best.work import WorkFolder
 from regard.experiments.processes import available_cores
 from regard.runtime.files import resolved
 from regard.runtime.precision import Precision, autocast, read_device
-from regard.tasks.registry import TRANSLATION, AnyPredictor, load
-from regard.tasks.spec import Given, Texts
+from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, load, task_named
+from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
 from regard.training.lock import locked
-from regard.training.out import check_out
+from regard.training.out import check_out, install
 from regard.training.progress import Screen, Silent
+
+MEMBERS = {TRANSLATION.name: translation.MEMBERS, CLASSIFICATION.name: classification.MEMBERS}  # by task
 
 
 def train_best(
     data: Texts,
     out: str | Path,
     *,
+    task: str = "translate",
     dev: Texts | None = None,
     reverse: bool = False,
     recipe: str | Path | Recipe | None = None,
@@ -37,8 +42,8 @@ def train_best(
     resume: bool = False,
     overwrite: bool = False,
     keep_ensemble: bool = False,
-    members: int = MEMBERS,
-    backward: int = BACKWARD,
+    members: int | None = None,
+    backward: int | None = None,
     jobs: int | None = None,
     languages: tuple[str, str] | None = None,
     seed: int = 1,
@@ -48,67 +53,126 @@ def train_best(
     screen: Screen | None = None,
     began: float | None = None,
 ) -> AnyPredictor:
-    """Train the best translator that we know to get from the same pairs, and keep it in the folder `out`.
+    """Train the best translator or classifier that we know to get from the same data, and keep it in the folder `out`.
 
     The arguments are those of `regard.train`, and:
 
-    members         models whose ensemble teaches the final one
-    backward        models of the other direction, which translate the targets back
+    members         models that teach the final one; None: 3 for a translator, 4 for a classifier
+    backward        translators of the other direction, which translate the targets back; None: 1
     keep_ensemble   keep the members, in `out`/ensemble
-    jobs            members that train at a time; None: as many as there are cores, or all on a GPU
+    jobs            translators that train at a time; None: as many as there are cores, or all on a GPU
 
-    Until the end, everything else stands in `out`.parts; `resume` goes on from there.
+    Until the end, everything stands in `out`.parts; `resume` goes on from there.
     """
-    began = time.monotonic() if began is None else began
-    screen = screen or Silent()
-    folder = resolved(out) if Path(out).is_symlink() else Path(out)
-    work, given = WorkFolder.beside(folder), Given(data, dev, reverse, languages)
-    if minutes is not None and not 0 < minutes < 1e6:
-        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
-    whole_number("best", "members", members, minimum=1)
-    whole_number("best", "backward", backward)
-    if jobs is not None:
-        whole_number("best", "jobs", jobs, minimum=1)
+    began, screen = time.monotonic() if began is None else began, screen or Silent()
+    spec, given = task_named(task), Given(data, dev, reverse, languages)
+    if spec.name not in MEMBERS:
+        raise ValueError(f"best: expected the task {' or '.join(MEMBERS)}, got {task!r}")
+    spec.check_given(given)
+    _check_numbers(minutes, members=members, backward=backward, jobs=jobs)
     if threads is not None:
         torch.set_num_threads(threads)
-    where = read_device(device)
-    autocast(precision, where)  # raises an error for an unknown precision before anything is read
-    chosen = TRANSLATION.recipe(recipe, settings)
-    if _has_ended(folder, work, resume):
+    autocast(precision, read_device(device))  # raises an error for an unknown precision before anything is read
+    folder = resolved(out) if Path(out).is_symlink() else Path(out)
+    work, counts = WorkFolder.beside(folder), (members or MEMBERS[spec.name], 1 if backward is None else backward)
+    chosen = spec.recipe(recipe, settings)
+    _check_folders(folder, work, resume, overwrite)
+    if resume and not work.begun:
         screen.say(f"{folder}: training has ended: nothing to resume; --overwrite begins anew")
         return load(folder, device, precision)
-    _check(folder, work, resume, overwrite)
     with locked(work.path, screen):
-        read = TRANSLATION.data(given, chosen, screen)
+        read = spec.data(given, chosen, screen)
         if recipe is None:
-            chosen = TRANSLATION.recipe_for(settings or {}, len(read.train), where.type == "cuda", None)
-        chosen = best_recipe(chosen)
-        plan = {"data": read.digest, "dev data": read.dev_digest, "seed": seed, "recipe or settings": to_toml(chosen)}
-        plan |= {"members": members, "backward": backward}
+            chosen = spec.recipe_for(settings or {}, len(read.train), read_device(device).type == "cuda", None)
+        run = _BestRun(spec, given, read, work, chosen, seed, counts, device, precision, screen, began, minutes, jobs)
+        run.prepare(resume, folder)
+        if not work.has_produced(folder):
+            run.train()
+            install(work.student, folder)
+        if keep_ensemble:
+            work.keep_members(folder, screen)
+        work.delete()
+    return load(folder, device, precision)
+
+
+@dataclass(frozen=True)
+class _BestRun:
+    """One call of `train_best`, after its arguments were checked and its data read."""
+
+    spec: TaskSpec[Any, Any]
+    given: Given
+    data: TrainingData[Any]
+    work: WorkFolder
+    chosen: Recipe
+    seed: int
+    counts: tuple[int, int]  # members, and those of the other direction
+    device: str | None
+    precision: Precision
+    screen: Screen
+    began: float
+    minutes: float | None
+    jobs: int | None
+
+    @property
+    def is_translator(self) -> bool:
+        return self.spec.name == TRANSLATION.name
+
+    @property
+    def recipe(self) -> Recipe:
+        return best_recipe(self.chosen) if self.is_translator else self.chosen
+
+    def prepare(self, resume: bool, folder: Path) -> None:
+        """Create the work folder, or check that it began with the same arguments."""
+        data, recipe = self.data, to_toml(self.recipe)
+        plan = {"data": data.digest, "dev data": data.dev_digest, "seed": self.seed, "recipe or settings": recipe}
+        plan |= {"number of models": list(self.counts)}
         if resume:
-            work.check_same(plan, folder)
+            self.work.check_same(plan, folder)
         else:
-            work.begin(plan, read.train, read.dev)
-        seconds = None if minutes is None else 60 * minutes
-        started = began - work.spent
-        at_once = jobs or (members + backward if where.type == "cuda" else available_cores())
-        machine = (device, precision, screen, started, seconds)
-        run = BestTranslation(given, folder, work, chosen, seed, *machine, members, backward, at_once)
-        return run.run(keep_ensemble)
+            self.work.begin(plan, data.train, data.dev)
+
+    def train(self) -> None:
+        """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
+        if not self.is_translator:
+            each = None if self.minutes is None else self.minutes / (self.counts[0] + 1)
+            classification.train_best_classifier(
+                self.data.train,
+                self.data.dev,
+                self.work.path,
+                self.work.student,
+                recipe=self.recipe,
+                minutes=each,
+                seed=self.seed,
+                members=self.counts[0],
+                device=self.device,
+                precision=self.precision,
+                screen=self.screen,
+            )
+            classification.note_run(self.work)
+            return
+        on_gpu = read_device(self.device).type == "cuda"
+        jobs = self.jobs or (sum(self.counts) if on_gpu else available_cores())
+        seconds = None if self.minutes is None else 60 * self.minutes
+        machine = (self.device, self.precision, self.screen, self.began - self.work.spent, seconds)
+        BestTranslation(self.given, self.work, self.recipe, self.seed, *machine, *self.counts, jobs).run()
 
 
-def _has_ended(folder: Path, work: WorkFolder, resume: bool) -> bool:
-    """Return whether there is nothing left to resume."""
-    return resume and not work.begun and (folder / folders.CARD).is_file() and "best" in folders.read_card(folder)
+def _check_numbers(minutes: float | None, **counts: int | None) -> None:
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    for name, count in counts.items():
+        if count is not None:
+            whole_number("best", name, count, minimum=0 if name == "backward" else 1)
 
 
-def _check(folder: Path, work: WorkFolder, resume: bool, overwrite: bool) -> None:
+def _check_folders(folder: Path, work: WorkFolder, resume: bool, overwrite: bool) -> None:
     """Raise a ValueError unless a run may begin, begin anew or go on."""
     if resume and overwrite:
         raise ValueError("resume and overwrite contradict each other: expected one of them")
-    if resume and not work.begun:
-        raise ValueError(f"{folder}: nothing to resume: there is no {work.path}; without --resume a run begins")
     if resume:
+        has_ended = (folder / folders.CARD).is_file() and "best" in folders.read_card(folder)
+        if not (work.begun or has_ended):
+            raise ValueError(f"{folder}: nothing to resume: there is no {work.path}; without --resume a run begins")
         return
     check_out(folder, False, overwrite)
     if work.is_foreign:

@@ -10,7 +10,6 @@ Of the student and the members, the one with the highest chrF++ on dev is the re
 from __future__ import annotations
 
 import math
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -22,12 +21,11 @@ from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
 from regard.experiments.best.job import MemberJob
 from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
-from regard.experiments.best.work import DEV, TRAIN, WorkFolder
+from regard.experiments.best.work import DEV, MEMBER, STUDENT, TRAIN, WorkFolder
 from regard.experiments.processes import RunProcess, available_cores, run_all
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.spec import Given
-from regard.tasks.text_data import corpus_of
 from regard.tasks.train import train
 from regard.tasks.translation.predictor import Translator
 from regard.training.progress import Screen, clock
@@ -35,7 +33,7 @@ from regard.training.progress import Screen, clock
 MEMBERS = 3  # models whose ensemble teaches the student
 BACKWARD = 1  # models of the other direction
 CONSISTENCY = 5.0  # α of the members and of the student, unless the recipe has one
-FORWARD, BACK = "forward", "backward"  # names of members begin with these
+BACK = "backward"  # names of models of the other direction begin with this
 MEMBER_TIME = 0.5  # the fraction of the time limit for all members together
 
 
@@ -50,7 +48,6 @@ class BestTranslation:
     """One run of `train --best` for a translator."""
 
     given: Given
-    out: Path
     work: WorkFolder
     recipe: Recipe
     seed: int
@@ -63,18 +60,14 @@ class BestTranslation:
     backward: int
     jobs: int  # trainings at a time
 
-    def run(self, keep_ensemble: bool = False) -> Translator:
-        """Train everything that is not trained yet, and return the best model, which stands in `out`."""
-        names = [f"{FORWARD}-{number + 1}" for number in range(self.members)]
+    def run(self) -> None:
+        """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
+        names = [f"{MEMBER}-{number + 1}" for number in range(self.members)]
         backward = [f"{BACK}-{number + 1}" for number in range(self.backward)]
         self._train_members([*names, *backward])
         extra = self._synthetic_pairs(names, backward)
         self._train_student(extra)
         self._choose(names)
-        if keep_ensemble:
-            self._keep(names)
-        self.work.delete()
-        return self._load(self.out)
 
     # 1 members
 
@@ -150,20 +143,17 @@ class BestTranslation:
     # 3 student
 
     def _train_student(self, extra: Sequence[tuple[str, str]]) -> None:
-        """Train the model of `out`. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
+        """Train the final model. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
         self.screen.say("training the student")
-        minutes = None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60)
-        begun = has_learned_from(self.out, extra)
         train(
             self.given.data,
-            self.out,
+            self.work.student,
             dev=self.given.dev,
             extra=extra,
             reverse=self.given.reverse,
             recipe=self.recipe,
-            minutes=minutes,
-            resume=begun,
-            overwrite=self.out.exists() and not begun,
+            minutes=None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60),
+            resume=self.work.student.exists(),
             languages=self.given.languages,
             seed=self.seed,
             device=self.device,
@@ -172,35 +162,22 @@ class BestTranslation:
         )
 
     def _choose(self, names: Sequence[str]) -> None:
-        """Put the model with the highest chrF++ on dev into `out`, and note all scores in its card."""
-        folder, card = self.out, folders.read_card(self.out)
+        """Let the model with the highest chrF++ on dev be the result, and note all scores in its card."""
+        student, card = self.work.student, folders.read_card(self.work.student)
         if "best" in card:  # chosen before the run was interrupted
             return
         scores = {name: folders.read_card(self.work.path / name)["scores"]["chrf"] for name in names}
-        best = max(scores, key=lambda name: scores[name])
-        own = card["scores"]["chrf"]
+        best, own = max(scores, key=lambda name: scores[name]), card["scores"]["chrf"]
         listed = ", ".join(f"{score:.1f}" for score in scores.values())
         self.screen.say(f"dev chrF++: student {own:.1f}, members {listed}")
-        if scores[best] > own:
-            self.screen.say(f"{best} is better than the student, and is the result")
-            member = self.work.path / best
+        chosen = best if scores[best] > own else STUDENT
+        if chosen != STUDENT:
+            self.screen.say(f"{chosen} is better than the student, and is the result")
             for name in (folders.RECIPE, folders.WEIGHTS):
-                folders.write(folder / name, (member / name).read_bytes())
-            card |= {"scores": folders.read_card(member)["scores"]}
-        minutes = round(self._elapsed / 60, 2)
-        chosen = best if scores[best] > own else "student"
-        folders.write_card(folder, card | {"minutes": minutes, "best": {"chosen": chosen, "student": own, **scores}})
-
-    def _keep(self, names: Sequence[str]) -> None:
-        """Move the members into the model's folder."""
-        ensemble = self.out / "ensemble"
-        ensemble.mkdir(exist_ok=True)
-        for name in names:
-            if (self.work.path / name).is_dir():
-                shutil.rmtree(ensemble / name, ignore_errors=True)
-                shutil.move(self.work.path / name, ensemble / name)
-        options = " ".join(f"--ensemble {ensemble / name}" for name in names[1:])
-        self.screen.say(f"the ensemble: regard translate {ensemble / names[0]} {options}")
+                folders.write(student / name, (self.work.path / chosen / name).read_bytes())
+            card |= {"scores": folders.read_card(self.work.path / chosen)["scores"]}
+        facts = {"run": self.work.run_digest, "chosen": chosen, STUDENT: own, **scores}
+        folders.write_card(student, card | {"minutes": round(self._elapsed / 60, 2), "best": facts})
 
     @property
     def on_gpu(self) -> bool:
@@ -215,10 +192,3 @@ class BestTranslation:
     def _note_time(self) -> None:
         self.work.add_spent(self._elapsed)
         self.screen.say(f"{clock(self._elapsed)} so far")
-
-
-def has_learned_from(folder: Path, extra: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the model of a folder, if there is one, was trained with these further pairs."""
-    if not (folder / folders.CARD).is_file():
-        return False
-    return bool(folders.read_card(folder)["data"].get("extra_sha256") == corpus_of(extra).digest)

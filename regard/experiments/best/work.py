@@ -5,12 +5,14 @@
     NAME.parts/dev.jsonl
     NAME.parts/MEMBER/         the folder of a model, as `regard train` makes it
     NAME.parts/synthetic/      translations of the training text
+    NAME.parts/student/        the final model, until it is complete and takes its place
 
-It stands next to the folder of the model, and is deleted when that is complete.
+It stands next to the folder of the model, and is deleted in the end.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -20,8 +22,10 @@ from typing import Any
 
 from regard.config import folder as folders
 from regard.text.pairs import Pair
+from regard.training.progress import Screen
 
-PLAN, SPENT = "plan.json", "spent.json"
+PLAN, SPENT, STUDENT = "plan.json", "spent.json", "student"
+MEMBER = "member"  # names of the models that teach the student begin with this
 TRAIN, DEV = FILES = ("train.jsonl", "dev.jsonl")
 
 
@@ -64,10 +68,33 @@ class WorkFolder:
             if begun.get(name) != value:
                 raise ValueError(f"{out}: begun with other {name}; resume with what it began with, or use --overwrite")
 
+    @property
+    def student(self) -> Path:
+        return self.path / STUDENT
+
+    @property
+    def run_digest(self) -> str:
+        """the SHA-256 of the plan, by which the card of the final model names its run"""
+        return hashlib.sha256((self.path / PLAN).read_bytes()).hexdigest()
+
+    def has_produced(self, out: Path) -> bool:
+        """Return whether the model of a folder is the result of this run."""
+        if not (self.begun and (out / folders.CARD).is_file()):
+            return False
+        return bool(folders.read_card(out).get("best", {}).get("run") == self.run_digest)
+
     def training_pairs(self) -> list[tuple[str, str]]:
         """Return the (source, target) texts for training."""
         rows = map(json.loads, filter(None, (self.path / TRAIN).read_text(encoding="utf-8").split("\n")))
         return [(row["source"], row["target"]) for row in rows]
+
+    def keep_members(self, out: Path, screen: Screen) -> None:
+        """Move the members into the final model's folder, those that are not there yet."""
+        ensemble = out / "ensemble"
+        ensemble.mkdir(exist_ok=True)
+        for member in sorted(self.path.glob(f"{MEMBER}-*")):
+            member.rename(ensemble / member.name)
+        screen.say(f"the models that taught it: {', '.join(map(str, sorted(ensemble.iterdir())))}")
 
     # The clock
 

@@ -12,9 +12,10 @@ import regard
 from regard.experiments.best import synthetic, translation
 from regard.experiments.best.train import train_best
 from regard.experiments.best.work import WorkFolder
+from regard.tasks.classification.predictor import Classifier
 from regard.tasks.translation.predictor import Search, Translator
 from regard.training.progress import Silent
-from tests.training import toy
+from tests.training import toy, toy_labels
 
 
 def run(out: Path, **options: Any) -> Translator:
@@ -30,10 +31,10 @@ def test_one_model_remains(tmp_path: Path) -> None:
     card, plain = translator.card, regard.train(toy.PAIRS, tmp_path / "plain", settings=toy.TINY, device="cpu").card
     assert card["parameters"] == plain["parameters"] and card["data"]["sha256"] == plain["data"]["sha256"]
     assert card["data"]["dev_pairs"] == plain["data"]["dev_pairs"] and card["data"]["extra_sha256"]
-    assert set(card["best"]) == {"chosen", "student", "forward-1", "forward-2"}
-    scores = {name: score for name, score in card["best"].items() if name != "chosen"}
+    assert set(card["best"]) == {"run", "chosen", "student", "member-1", "member-2"}
+    scores = {name: score for name, score in card["best"].items() if name not in ("run", "chosen")}
     assert scores[card["best"]["chosen"]] == max(scores.values()) == card["scores"]["chrf"]
-    for part in ("training forward-1", "training forward-2", "training backward-1", "training the student", "so far"):
+    for part in ("training member-1", "training member-2", "training backward-1", "training the student", "so far"):
         assert part in screen.text
     screen = toy.Watcher()
     run(tmp_path / "m", resume=True, screen=screen)
@@ -42,7 +43,7 @@ def test_one_model_remains(tmp_path: Path) -> None:
 
 def test_the_better_of_student_and_members_is_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def choose(self: translation.BestTranslation, names: list[str]) -> None:
-        for name, score in (("forward-1", 20.0), ("forward-2", 30.0)):
+        for name, score in (("member-1", 20.0), ("member-2", 30.0)):
             card = json.loads((self.work.path / name / "card.json").read_text())
             card["scores"]["chrf"] = score
             (self.work.path / name / "card.json").write_text(json.dumps(card))
@@ -51,13 +52,13 @@ def test_the_better_of_student_and_members_is_the_result(tmp_path: Path, monkeyp
     original = translation.BestTranslation._choose
     monkeypatch.setattr(translation.BestTranslation, "_choose", choose)
     run(tmp_path / "m", keep_ensemble=True)
-    assert toy.differing(toy.weights(tmp_path / "m"), toy.weights(tmp_path / "m" / "ensemble" / "forward-2")) == []
-    assert regard.load(tmp_path / "m").card["best"]["chosen"] == "forward-2"
-    members = [regard.load(tmp_path / "m" / "ensemble" / name) for name in ("forward-1", "forward-2")]
+    assert toy.differing(toy.weights(tmp_path / "m"), toy.weights(tmp_path / "m" / "ensemble" / "member-2")) == []
+    assert regard.load(tmp_path / "m").card["best"]["chosen"] == "member-2"
+    members = [regard.load(tmp_path / "m" / "ensemble" / name) for name in ("member-1", "member-2")]
     assert members[0].ensemble(members[1]).translate("Rahul sees a mango.") is not None
 
 
-MODELS = ["forward-1", "forward-2", "backward-1", "the student"]
+MODELS = ["member-1", "member-2", "backward-1", "the student"]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -83,14 +84,14 @@ def test_members_side_by_side_are_the_same(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(translation, "available_cores", lambda: 2)
     screen = toy.Watcher()
     ours, theirs = run(tmp_path / "m", jobs=2, screen=screen), run(tmp_path / "whole")
-    assert "3 models: forward-1, forward-2, backward-1; 2 at a time" in screen.text
+    assert "3 models: member-1, member-2, backward-1; 2 at a time" in screen.text
     assert "backward-1: chrF++" in screen.text
     assert ours.card["best"] == theirs.card["best"]
 
 
 def test_a_member_that_fails_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translation, "to_toml", lambda _: "base = 3")
-    with pytest.raises(ValueError, match=r"(for|back)ward-1: .*base: expected"):
+    with pytest.raises(ValueError, match=r"(member|backward)-[12]: .*base: expected"):
         run(tmp_path / "m", jobs=3)
 
 
@@ -145,3 +146,28 @@ def test_time_already_spent_counts(tmp_path: Path) -> None:
     assert work.spent == 0
     work.add_spent(12.5)
     assert work.spent == 12.5
+
+
+def test_a_classifier(tmp_path: Path) -> None:
+    settings = toy_labels.TINY | {"training.epochs": 2, "model.states": "embeddings"}
+    options: dict[str, Any] = {"task": "classify", "members": 2, "settings": settings, "device": "cpu"}
+    screen = InterruptingScreen("")
+    screen._model = "student of all members"
+    with pytest.raises(KeyboardInterrupt):
+        train_best(toy_labels.TEXTS, tmp_path / "m", screen=screen, **options)
+    classifier = train_best(toy_labels.TEXTS, tmp_path / "m", resume=True, keep_ensemble=True, **options)
+    assert isinstance(classifier, Classifier) and classifier.card["best"]["chosen"] == "student"
+    assert sorted(path.name for path in (tmp_path / "m" / "ensemble").iterdir()) == ["member-1", "member-2"]
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    for options, message in (
+        ({"task": "images"}, "best: expected the task translate or classify, got 'images'"),
+        ({"members": 0}, "members: expected a whole number ≥ 1"),
+        ({"minutes": -1}, "minutes: expected a number above 0"),
+        ({"resume": True, "overwrite": True}, "contradict"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train_best(toy.PAIRS, tmp_path / "m", **options)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
