@@ -79,6 +79,11 @@ class KindResult:
         """Whether the kind is significantly worse than the best one."""
         return self.p_value is not None and self.p_value < SIGNIFICANT
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether every run gives all sentences the same translation: nothing is learned yet."""
+        return all(len(run.hypotheses) > 1 == len(set(run.hypotheses)) for run in self.trained)
+
     def spread(self, name: str) -> Spread | None:
         """Return a value of the trained runs, such as "chrf"; None if none has it."""
         values = [value for run in self.trained if (value := getattr(run, name)) is not None]

@@ -73,6 +73,10 @@ def conclusions(kinds: Sequence[KindResult], dev_sources: int) -> list[str]:
         lines.append(f"No significant difference to the best: {', '.join(alike)}.")
     if others:
         lines.append(f"p: paired bootstrap resampling of the dev sentences ({SAMPLES:,} samples) on chrF++.")
+    constant = [kind.name for kind in trained if kind.is_constant]
+    if constant:
+        same = "every sentence gets the same translation"
+        lines.append(f"Nothing learned yet, {same}: {', '.join(constant)}. More minutes may help.")
     for kind in trained:
         if kind.failures:
             count, runs = len(kind.failures), len(kind.runs)

@@ -15,8 +15,8 @@ import pytest
 from tests.experiments.compare import tiny
 from tests.training import toy
 
-LONG = {"training.epochs": 60, "training.validations": 80}
-"""240 updates, a validation with a checkpoint after every third"""
+LONG = {"training.epochs": 30, "training.validations": 40}
+"""120 updates, a validation with a checkpoint after every third"""
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -87,8 +87,9 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     assert run.returncode == 0 and "Best: " in stdout, stderr
     assert (short / "model.safetensors").stat().st_mtime_ns == weights, "not trained again"
     assert (tmp_path / "out/compare.html").exists() and not list(tmp_path.rglob(".*.lock"))
-    whole = tiny.small(tmp_path / "whole", tmp_path / "long.toml", tmp_path / "pairs.tsv")
-    assert toy.differing(toy.weights(long), toy.weights(whole)) == [], "as if it had not been killed"
+    tiny.compare(tmp_path / "whole", data=tmp_path / "pairs.tsv", recipes=[tmp_path / "long.toml"])
+    whole = toy.weights(tmp_path / "whole/runs/long/seed-1/model")
+    assert toy.differing(toy.weights(long), whole) == [], "as if it had not been killed"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and locks are those of POSIX")

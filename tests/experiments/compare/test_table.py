@@ -89,6 +89,14 @@ def test_kinds_that_do_not_differ_are_named() -> None:
     assert "Significantly" not in text and "seeds" not in text.split("\n")[0] and "AER" not in text
 
 
+def test_kinds_that_learned_nothing_are_named() -> None:
+    additive, general, *_ = chosen_kinds()
+    runs = [run(1, ["a house"] * 4, 20.0)], [run(1, ["a house"] * 4, 10.0), run(2, RIGHT, 90.0)]
+    kinds = compared([(additive, runs[0]), (general, runs[1])], REFERENCES)
+    text = str(Comparison(Path("out"), kinds, {"dev": {"sources": 4}}))
+    assert "every sentence gets the same translation: rnn additive. More minutes may help." in text
+
+
 def test_csv_and_json(comparison: Comparison) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_text(comparison.kinds))))
     assert [row["kind"] for row in rows] == ["rnn additive", "rnn general", "rnn local"]

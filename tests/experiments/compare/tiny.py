@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import regard
 from regard.config.recipe_text import read_recipe, to_toml
-from regard.experiments.processes import available_cores
-from regard.tasks.train import train
 from tests.training import toy
 
 FAILS = "training.max_tokens=1"  # no pair is left
@@ -28,14 +24,6 @@ def transformer(folder: Path) -> Path:
     file = folder / "attends.toml"
     file.write_text(to_toml(read_recipe("transformer", toy.ATTENDS)), encoding="utf-8")
     return file
-
-
-def small(out: Path, recipe: Path, data: Path) -> Path:
-    """Train one model as a run of a comparison does, and return its folder."""
-    threads = torch.get_num_threads()
-    train(data, out, recipe=recipe, device="cpu", precision="fp32", threads=available_cores())
-    torch.set_num_threads(threads)
-    return out
 
 
 def gold_files(folder: Path) -> list[Path]:
