@@ -171,6 +171,8 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--minutes": one_of("0", "-1", "nan", "x"),
         "--resume": FLAG,
         "--overwrite": FLAG,
+        "--best": FLAG,
+        "--keep-ensemble": FLAG,
         "--from": one_of("en"),
         "--to": one_of("mr"),
         "--seed": whole(-1, 5),
@@ -237,6 +239,8 @@ def command_line(number: int) -> CommandLine:
             "tiny-classify.toml" if "classify" in arguments else draw.choice(["tiny.toml", "tiny-transformer.toml"])
         )
         arguments += ["--recipe", suited if draw.random() < 0.8 else draw.choice(RECIPES)]
+        if "--best" in arguments:  # several trainings take too long: refused, because there is nothing to resume
+            arguments += ["--resume"]
     if command == "compare":  # refused at the latest because the comparison there began with other data
         arguments += ["--out", "comparison", "--resume"]
     return CommandLine([command, *arguments], _stdin(draw))
