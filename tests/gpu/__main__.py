@@ -25,6 +25,7 @@ PARTS = {
     "anywhere": ["test_kernels.py", "-k", "test_anywhere"],
     "library": ["test_library.py"],
     "translators": ["test_translators.py"],
+    "runs": ["test_runs.py"],
     "classifiers": ["test_classifiers.py"],
 }
 DRAWN = ("dot", "additive", "hard", "torch", "anywhere")

@@ -89,3 +89,9 @@ def test_a_run_is_resumed(data: Path, tmp_path: Path) -> None:
     common = ("train", data, "--task", "classify", "--out", tmp_path / "model", *settings(**SMALL), "--device", "cuda")
     works(*common, "-q")
     assert "ended" in works(*common, "--resume").err
+
+
+def test_the_best(data: Path, tmp_path: Path) -> None:
+    common = ("train", data, "--task", "classify", "--out", tmp_path / "model", *settings(**SMALL), "--device", "cuda")
+    works(*common, "--best", "-q")
+    works("classify", tmp_path / "model", "How far is it?", "--device", "cuda")

@@ -38,6 +38,8 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "hard, reinforce": ("rnn", RNN | {"model__normalizer": "hard", "model__estimator": "reinforce"}),
     "guided, sampled": ("rnn", RNN | {"training__guided_attention": 0.1, "training__scheduled_sampling": 0.2}),
     "article": ("article", RNN),
+    "consistent": ("rnn", RNN | {"training__consistency": 5.0}),
+    "consistent, masked": ("transformer", WIDE | {"training__consistency": 5.0, "training__masked": 0.05}),
     "transformer": ("transformer", WIDE),
     "post-norm, rotary, per head": (
         "transformer",
@@ -71,8 +73,15 @@ def model(request: pytest.FixtureRequest, pairs: Path, tmp_path_factory: pytest.
 @pytest.mark.parametrize("precision", ["auto", "fp32", "bf16"])
 @pytest.mark.parametrize(
     "options",
-    [("--beam", 1), ("--beam", 5, "--n-best", 3), ("--sample", "--seed", 1), ("--prefix", "ती"), ("--beam", 20)],
-    ids=["greedy", "n-best", "sample", "prefix", "wide"],
+    [
+        ("--beam", 1),
+        ("--beam", 5, "--n-best", 3),
+        ("--sample", "--seed", 1),
+        ("--mbr", 8),
+        ("--prefix", "ती"),
+        ("--beam", 20),
+    ],
+    ids=["greedy", "n-best", "sample", "minimum-risk", "prefix", "wide"],
 )
 def test_translate(model: Path, pairs: Path, options: tuple[object, ...], precision: str) -> None:
     texts = sentences(pairs)
@@ -110,26 +119,6 @@ def test_align_and_evaluate(model: Path, pairs: Path, tmp_path: Path) -> None:
     few.write_text("\n".join(pairs.read_text(encoding="utf-8").splitlines()[:20]) + "\n", encoding="utf-8")
     assert len(works("align", model, few, "--device", "cuda").out.splitlines()) == 20
     assert "chrF" in works("evaluate", model, few, "--device", "cuda", "--diagnose", "missed").out
-
-
-@pytest.mark.parametrize("recipe", ["rnn", "transformer"])
-@pytest.mark.parametrize("precision", ["auto", "bf16"])
-def test_a_run_is_resumed(recipe: str, precision: str, pairs: Path, tmp_path: Path) -> None:
-    values = SHORT | (RNN if recipe == "rnn" else WIDE)
-    folder = tmp_path / "model"
-    common = ("train", pairs, "--out", folder, "--recipe", recipe, *settings(**values), "--precision", precision, "-q")
-    works(*common)
-    again = works(*common[:-1], "--resume")
-    assert "ended" in again.err
-
-
-def test_a_run_by_the_clock(pairs: Path, tmp_path: Path) -> None:
-    works("train", pairs, "--out", tmp_path / "model", "--minutes", 0.5, "-q")
-    works("translate", tmp_path / "model", "Rahul is a good boy.")
-
-
-def test_the_demo(tmp_path: Path) -> None:
-    assert "Rahul" in works("demo", "--out", tmp_path / "demo", "--minutes", 0.5).out
 
 
 def test_a_device_that_is_not_there() -> None:
