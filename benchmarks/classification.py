@@ -26,7 +26,6 @@ from regard.experiments.best.classification import train_best_classifier
 from regard.tasks.classification.predictor import Classifier
 from regard.text.labelled import read_gold, read_labelled
 from regard.text.pairs import Pair
-from regard.text.split import split
 
 SETS = ("sst2", "trec", "ag-news", "imdb-long")
 ENDINGS = (".tsv", ".jsonl.gz", ".jsonl", ".tsv.gz")
