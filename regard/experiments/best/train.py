@@ -134,7 +134,7 @@ class _BestRun:
     def train(self) -> None:
         """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
         if not self.is_translator:
-            each = None if self.minutes is None else self.minutes / (self.counts[0] + 1)
+            each = None if self.minutes is None else self.minutes / (self.counts[0] + 2)
             classification.train_best_classifier(
                 self.data.train,
                 self.data.dev,

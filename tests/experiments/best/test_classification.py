@@ -46,14 +46,15 @@ def test_each_text_is_labelled_by_a_model_that_did_not_see_it(tmp_path: Path, mo
 
     monkeypatch.setattr(best, "train", recorded)
     student = train_best_classifier(TRAIN, DEV, tmp_path / "work", tmp_path / "model", seed=5, **OPTIONS)
-    assert list(trainings) == ["member-1", "member-2", "model"]
+    assert list(trainings) == ["member-1", "member-2", "distilled", "plain"]
     texts = [(pair.source, pair.target) for pair in TRAIN]
     own = [set(trainings[name][1]["dev"]) for name in ("member-1", "member-2")]
     for name, fold in zip(("member-1", "member-2"), own, strict=True):
         assert not fold & set(trainings[name][0]) and fold | set(trainings[name][0]) == set(texts)
     assert not own[0] & own[1]
-    assert [options["seed"] for _, options in trainings.values()] == [5, 6, 5]
-    data = trainings["model"][0]
+    assert [options["seed"] for _, options in trainings.values()] == [5, 6, 5, 5]
+    assert trainings["plain"][0] == texts
+    data = trainings["distilled"][0]
     assert isinstance(data, SoftLabelled) and list(data.texts) == texts
     rows = [row for row, text in enumerate(texts) if text in own[0]]
     member = regard.load(tmp_path / "work" / "member-1", "cpu", "fp32")
@@ -78,10 +79,33 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(KeyboardInterrupt):
         train_best_classifier(TRAIN, DEV, *places, **OPTIONS)
     parts = train_best_classifier(TRAIN, DEV, *places, **OPTIONS)
-    assert begun[2:] == [("member-1", True), ("member-2", False), ("parts", False)]
+    assert begun[2:] == [("member-1", True), ("member-2", False), ("distilled", False), ("plain", False)]
     assert torch.equal(whole.logits(["The film is gripping."]), parts.logits(["The film is gripping."]))
+    again = train_best_classifier(TRAIN, DEV, *places, **OPTIONS)  # it has ended: nothing is trained again
+    assert begun[6:] == [("member-1", True), ("member-2", True)] and again.card == parts.card
     with pytest.raises(ValueError, match="begun with other data"):
         train_best_classifier(TRAIN[1:], DEV, *places, **OPTIONS)
+
+
+@pytest.mark.parametrize("student_is_better", [False, True])
+def test_dev_chooses_between_the_student_and_a_model_without_soft_labels(
+    student_is_better: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The teachers contradict all labels; dev has the labels, or their opposites."""
+    turned = {"good": "bad", "bad": "good"}
+
+    def wrong(member: Any, texts: list[str], labels: list[str]) -> torch.Tensor:
+        own = {pair.source: pair.target for pair in TRAIN}
+        return torch.tensor([[float(turned[own[text]] == label) for label in labels] for text in texts])
+
+    monkeypatch.setattr(best, "soft_labels", wrong)
+    dev = [Pair(pair.source, turned[pair.target] if student_is_better else pair.target, pair.line) for pair in DEV]
+    options = OPTIONS | {"settings": OPTIONS["settings"] | {"training.soft_labels": 1.0, "training.epochs": 8}}
+    model = train_best_classifier(TRAIN, dev, tmp_path / "work", tmp_path / "model", **options)
+    assert model.card["best"]["chosen"] == ("student" if student_is_better else "plain")
+    assert (
+        model.card["scores"]["accuracy"] >= 90 > 20 >= min(model.card["best"]["student"], model.card["best"]["plain"])
+    )
 
 
 def test_a_label_that_a_member_does_not_know_has_probability_0(tmp_path: Path) -> None:
