@@ -123,5 +123,5 @@ def test_says_what_is_wrong(trained: Path, tmp_path: Path) -> None:
         regard.train(corners(40, 0), tmp_path / "m", task="images", settings={"model.patch": 3}, device="cpu")
     with pytest.raises(ValueError, match="'rnn' is not for --task images"):
         regard.train(corners(40, 0), tmp_path / "m", task="images", recipe="rnn")
-    with pytest.raises(ValueError, match="expected neither with --task images"):
+    with pytest.raises(ValueError, match="expected none of them with --task images"):
         regard.train(corners(40, 0), tmp_path / "m", task="images", reverse=True)
