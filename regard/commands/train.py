@@ -29,8 +29,8 @@ Dev = Annotated[
 Recipe = Annotated[
     str | None,
     Option(
-        help="rnn, transformer, article, classify, or a .toml file. Default: rnn, or transformer on a GPU with "
-        "20,000 pairs or more; classify with --task classify."
+        help="rnn, transformer, article, classify, or a .toml file. Default: rnn or transformer, by the size of the "
+        "data, the device and the time; classify with --task classify."
     ),
 ]
 Settings = Annotated[

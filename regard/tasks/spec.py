@@ -106,9 +106,10 @@ class TaskSpec(ABC, Generic[P, D]):
         return recipe
 
     def recipe_for(
-        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None
+        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, limited: bool, begun: Recipe | None
     ) -> Recipe:
-        """Return the default recipe for so many examples; `begun` is that of a run that is resumed."""
+        """Return the default recipe for so many examples; `limited`: the run has a time limit; `begun` is the recipe of
+        a run that is resumed."""
         return self.recipe(None, settings)
 
     def check_given(self, given: Given) -> None:

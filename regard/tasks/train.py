@@ -72,7 +72,7 @@ def train(
     extra      further pairs of source and target for training, such as the translations of other models; dev is never
                taken from them, `reverse` does not apply to them, and those with a source of dev are left out
     recipe     "rnn", "transformer", "article", "classify", "images", "captions", a .toml file or a Recipe; None: the
-               task's own, of "translate" the better one (transformer on a GPU from 20,000 pairs on, otherwise rnn)
+               task's own, of "translate" the one that measured better (docs/results.md)
     settings   changes single values: {"training.epochs": 5}
     minutes    plan the run by the clock, set-up and scoring included; they count from the call, or from when it
                `began` by `time.monotonic`
@@ -117,7 +117,8 @@ class _Run:
         data = self.spec.data(self.given, recipe, self.screen)
         if settings is not None:
             begun = folders.read_recipe(self.folder) if self.resume else None
-            recipe = self.spec.recipe_for(settings, len(data.train), self.machine.device.type == "cuda", begun)
+            on_gpu = self.machine.device.type == "cuda"
+            recipe = self.spec.recipe_for(settings, len(data.train), on_gpu, seconds is not None, begun)
         self.screen.status("learning the vocabulary")
         task = self.spec.task(data, recipe, self.seed)
         for line in task.skipped:

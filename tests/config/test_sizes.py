@@ -12,11 +12,27 @@ from regard.models.transformer.model import TransformerOptions
 
 
 @pytest.mark.parametrize(
-    ("pairs", "on_gpu", "name"),
-    [(100, True, "rnn"), (19_999, True, "rnn"), (20_000, True, "transformer"), (10**6, False, "rnn")],
+    ("pairs", "on_gpu", "limited", "name"),
+    [
+        (100, True, True, "rnn"),
+        (100, False, True, "rnn"),
+        (4_999, True, False, "transformer"),
+        (4_999, False, False, "transformer"),
+        (5_000, False, False, "rnn"),
+        (19_999, True, False, "rnn"),
+        (20_000, True, True, "transformer"),
+        (10**6, False, False, "rnn"),
+    ],
 )
-def test_what_measured_better(pairs: int, on_gpu: bool, name: str) -> None:
-    assert best_model_kind(pairs, on_gpu) == name
+def test_what_measured_better(pairs: int, on_gpu: bool, limited: bool, name: str) -> None:
+    assert best_model_kind(pairs, on_gpu, limited) == name
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_expected_epochs_are_most_for_some_ten_thousand_pairs(kind: str) -> None:
+    model = read_recipe(kind).model
+    epochs = [model.expected_epochs(pairs) for pairs in (1, 1_000, 2_500, 30_000, 200_000, 10**9)]
+    assert epochs == [5, 38, 56, 150, 58, 5]
 
 
 @pytest.mark.parametrize(

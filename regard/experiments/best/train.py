@@ -83,7 +83,8 @@ def train_best(
     with locked(work.path, screen):
         read = spec.data(given, chosen, screen)
         if recipe is None:
-            chosen = spec.recipe_for(settings or {}, len(read.train), read_device(device).type == "cuda", None)
+            on_gpu, limited = read_device(device).type == "cuda", minutes is not None
+            chosen = spec.recipe_for(settings or {}, len(read.train), on_gpu, limited, None)
         run = _BestRun(spec, given, read, work, chosen, seed, counts, device, precision, screen, began, minutes, jobs)
         run.prepare(resume, folder)
         if not work.has_produced(folder):

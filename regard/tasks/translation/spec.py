@@ -43,10 +43,10 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return default_translation_recipe(settings) if given is None else super().recipe(given, settings)
 
     def recipe_for(
-        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, begun: Recipe | None
+        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, limited: bool, begun: Recipe | None
     ) -> Recipe:
         return default_translation_recipe(
-            settings, best_model_kind(examples, on_gpu) if begun is None else begun.model.kind
+            settings, best_model_kind(examples, on_gpu, limited) if begun is None else begun.model.kind
         )
 
     def check_given(self, given: Given) -> None:

@@ -103,7 +103,7 @@ class TranslationTask(TextTask):
 
     @property
     def expected_epochs(self) -> int:
-        return self.model.options.epochs(self.size)
+        return self.model.options.expected_epochs(self.size)
 
     def batches_per_epoch(self) -> int:
         return len(self.arranged(self.examples.plain, 0))
