@@ -36,15 +36,15 @@ class Terminal:
         if not self._quiet:
             self._console.print(text, markup=False, soft_wrap=True)
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
-        """Show the number of updates done: move the bar, or print a line every LINE_SECONDS."""
+    def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
+        """Show how much is done: move the bar, or print a line every LINE_SECONDS."""
         if self._quiet:
             return
         if self._console.is_terminal:
             self._move(done, total, text)
         elif time.monotonic() - self._last_line > LINE_SECONDS:
             self._last_line = time.monotonic()
-            self.say(f"update {done:,}" + (f" of {total:,}" if total else "") + f"  {text}")
+            self.say(f"{unit} {done:,}" + (f" of {total:,}" if total else "") + f"  {text}")
 
     def status(self, text: str) -> None:
         """Show the current activity beside the bar; without a terminal, nothing."""

@@ -30,7 +30,7 @@ class EventScreen:
     def say(self, text: str) -> None:
         """Write nothing: messages are in the log of the model."""
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
+    def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
         self.send(done=done, total=total, text=text)
 
     def status(self, text: str) -> None:

@@ -18,7 +18,7 @@ class TrainingSizes:
         """Return about how many epochs a run takes that goes on while dev improves, for its estimate: few for little
         data, which is learned by heart soon, most for some ten thousand pairs."""
         relative = pairs / MOST_EPOCHS_PAIRS
-        return max(5, round(MAX_EPOCHS * (relative**0.4 if relative < 1 else relative**-0.5)))
+        return max(5, round(MAX_EPOCHS * math.pow(relative, 0.4 if relative < 1 else -0.5)))
 
     def rate_factor(self, batch: float) -> float:
         """Return the factor of the learning rate for batches of this fraction of the full size."""

@@ -31,8 +31,8 @@ class Screen(Protocol):
     def say(self, text: str) -> None:
         """Print a line that stays."""
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
-        """Show how far the run is, in place of what the last call showed."""
+    def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
+        """Show how far the run is, in place of what the last call showed; `unit` is what `done` counts."""
 
     def status(self, text: str) -> None:
         """Show what happens other than updates, such as reading, until the next `advance`."""

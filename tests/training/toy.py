@@ -87,7 +87,7 @@ class Watcher:
             self._on = None
             raise KeyboardInterrupt
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
+    def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
         self.advanced += 1
         if self.advanced == self._at:
             raise KeyboardInterrupt

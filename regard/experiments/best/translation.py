@@ -64,10 +64,13 @@ class BestTranslation:
         """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
         names = [f"{MEMBER}-{number + 1}" for number in range(self.members)]
         backward = [f"{BACK}-{number + 1}" for number in range(self.backward)]
-        self._train_members([*names, *backward])
-        extra = self._synthetic_pairs(names, backward)
-        self._train_student(extra)
-        self._choose(names)
+        try:
+            self._train_members([*names, *backward])
+            extra = self._synthetic_pairs(names, backward)
+            self._train_student(extra)
+            self._choose(names)
+        finally:
+            self.work.add_spent(self._elapsed)
 
     # 1 members
 
@@ -86,7 +89,7 @@ class BestTranslation:
             threads = None if self.on_gpu else max(1, available_cores() // at_once)
             run_all([replace(job, threads=threads) for job in jobs], at_once, self._watch, self._ended)
         self.screen.close()
-        self._note_time()
+        self.screen.say(f"{clock(self._elapsed)} so far")
 
     def _job(self, name: str, number: int, total: int) -> MemberJob:
         rounds = math.ceil(total / max(1, min(total, self.jobs)))
@@ -107,9 +110,9 @@ class BestTranslation:
 
     def _watch(self, active: Sequence[RunProcess], waiting: int) -> None:
         """Show what every active run does."""
-        done = round(sum(100 * run.fraction for run in active))
         text = ";  ".join(f"{run.job.name} {run.fraction:.0%} {run.activity}" for run in active)
-        self.screen.advance(done, 100 * (len(active) + waiting), text)
+        done, total = round(sum(100 * run.fraction for run in active)), 100 * (len(active) + waiting)
+        self.screen.advance(done, total, text, "percent")
 
     def _ended(self, run: RunProcess, failure: str | None) -> None:
         if failure is not None:
@@ -137,7 +140,7 @@ class BestTranslation:
             back = translate_in_pieces(model, targets, SAMPLED, folder / name, self.seed, self.screen)
             extra += zip(back, targets, strict=True)
         self.screen.close()
-        self._note_time()
+        self.work.add_spent(self._elapsed)
         return [pair for pair in extra if all(pair)]
 
     # 3 student
@@ -188,7 +191,3 @@ class BestTranslation:
     @property
     def _elapsed(self) -> float:
         return time.monotonic() - self.began
-
-    def _note_time(self) -> None:
-        self.work.add_spent(self._elapsed)
-        self.screen.say(f"{clock(self._elapsed)} so far")

@@ -102,7 +102,7 @@ class InterruptingScreen(toy.Watcher):
         super().__init__()
         self._model = f"training {model}"
 
-    def advance(self, done: int, total: int | None, text: str) -> None:
+    def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
         super().advance(done, total, text)
         if self._model in self.text and "loss" in text and done > 1:
             raise KeyboardInterrupt

@@ -148,7 +148,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
             if text.startswith("update "):
                 raise KeyboardInterrupt
 
-        def advance(self, done: int, total: int | None, text: str) -> None:
+        def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
             pass
 
         def status(self, text: str) -> None:
