@@ -42,7 +42,7 @@ Resume = Annotated[bool, Option("--resume", help="Continue the run in --out.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the model in --out.")]
 Best = Annotated[
     bool,
-    Option("--best", help="Train several models that teach a final one: better scores, in about five times the time."),
+    Option("--best", help="Train several models that teach a final one. Takes several times as long."),
 ]
 KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
