@@ -72,12 +72,8 @@ def compare(
 ) -> None:
     """Find out which attention is best for your sentence pairs.
 
-    Trains several kinds of translators on the same data, dev set and seeds, and prints a table: scores, whether they
-    differ significantly from the best, minutes, speed and size. By default: recurrent models with additive, general
-    and local attention; a Transformer, one with windows in its encoder, and one with entmax15. In --out are all models,
-    compare.csv, compare.json and compare.html: the table, training curves, translations and attention side by side.
-
-    A run that fails does not end the others. Ctrl-C saves all runs; --resume continues.
+    Trains several kinds of translators on the same data, dev set and seeds, and prints their scores. --out gets the
+    models, and compare.html with curves, translations and attention. Ctrl-C saves all runs; --resume continues.
     """
     from regard.experiments.compare.run import compare as run
 

@@ -74,12 +74,14 @@ Precision = Annotated[str, Option(help="auto, fp32 or bf16.")]
 Seed = Annotated[int, Option(min=0, max=2**31, help="The seed of all random numbers.")]
 
 
-def set_threads(threads: int | None) -> None:
-    """Let torch use that many CPU threads; None: as many as it chooses."""
+def set_threads(threads: int | None, seed: int | None = None) -> None:
+    """Let torch use that many CPU threads, None: as many as it chooses; and seed its random numbers, if asked to."""
     import torch
 
     if threads is not None:
         torch.set_num_threads(threads)
+    if seed is not None:
+        torch.manual_seed(seed)
 
 
 def refuse_idle(options: Mapping[str, object], expected: str) -> None:

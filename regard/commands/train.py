@@ -72,9 +72,7 @@ def train(
 
     Ctrl-C saves a checkpoint; --resume continues from it. All messages are also written to log.jsonl in --out.
     """
-    run = _run_best(task, keep_ensemble) if best else _run(task)
-    if not best:
-        refuse_idle({"--keep-ensemble": keep_ensemble}, "expected --best with it")
+    run = _run_best(task, keep_ensemble) if best else _run(task, keep_ensemble)
     screen = Terminal(quiet)
     try:
         run(
@@ -100,10 +98,11 @@ def train(
     screen.say(f'now: regard {task} {out} "…"')
 
 
-def _run(task: str) -> Callable[..., object]:
+def _run(task: str, keep_ensemble: bool) -> Callable[..., object]:
     """Return the function that trains one model for a task."""
     from regard.tasks.train import train as run
 
+    refuse_idle({"--keep-ensemble": keep_ensemble}, "expected --best with it")
     return partial(run, task=task)
 
 

@@ -63,8 +63,6 @@ def translate(
 ) -> None:
     """Translate texts, a file or standard input: one line out for every line in. Results go to standard output,
     everything else to standard error."""
-    import torch
-
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
 
@@ -73,9 +71,7 @@ def translate(
     _check_texts(prefix, view)
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
     line_chunks, kinds = chunks(text, input_), read_kinds(carry)
-    options.set_threads(threads)
-    if seed is not None:
-        torch.manual_seed(seed)
+    options.set_threads(threads, seed)
     with open_results(output) as out:
         first = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
         translator = TRANSLATION.ensemble(first, ensemble or [])

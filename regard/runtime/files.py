@@ -41,6 +41,11 @@ def resolved(path: str | Path) -> Path:
     return place
 
 
+def folder_path(out: str | Path) -> Path:
+    """Return the path of a folder to make: where it leads if it is a symbolic link, otherwise as it was given."""
+    return resolved(out) if Path(out).is_symlink() else Path(out)
+
+
 def check_output(path: str | Path) -> None:
     """Raise a ValueError if nothing can be written at `path`, before anything is computed for it."""
     place = Path(path)

@@ -16,13 +16,14 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
-from regard.runtime.files import resolved
+from regard.runtime.files import folder_path
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.classification.soft_labels import SoftLabelled
 from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
+from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 from regard.training.loop import Loop, Machine
 from regard.training.out import check_out, create
@@ -79,12 +80,9 @@ def train(
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     """
     began = time.monotonic() if began is None else began
-    folder = resolved(out) if Path(out).is_symlink() else Path(out)
+    folder, seconds = folder_path(out), limit_seconds(minutes)
     spec, given = task_named(task), Given(data, dev, reverse, languages, extra)
     spec.check_given(given)
-    if minutes is not None and not 0 < minutes < 1e6:
-        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
-    seconds = None if minutes is None else 60 * minutes
     if threads is not None:
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)

@@ -21,6 +21,13 @@ TRIAL_TIME = 0.015
 MAX_TRIAL_TIME = 0.1  # the fraction of the time limit after which even one update must do
 
 
+def limit_seconds(minutes: float | None) -> float | None:
+    """Return a time limit in seconds, None for none; raise a ValueError unless it is a number above 0."""
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    return None if minutes is None else 60 * minutes
+
+
 class Clock:
     """Counts the seconds since a run began, and apart from them those of its updates.
 

@@ -18,10 +18,11 @@ from regard.experiments.best import classification, translation
 from regard.experiments.best.translation import BestTranslation, best_recipe
 from regard.experiments.best.work import WorkFolder
 from regard.experiments.processes import available_cores
-from regard.runtime.files import resolved
+from regard.runtime.files import folder_path
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, load, task_named
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
+from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 from regard.training.out import check_out, install
 from regard.training.progress import Screen, Silent
@@ -55,27 +56,19 @@ def train_best(
 ) -> AnyPredictor:
     """Train the best translator or classifier that we know to get from the same data, and keep it in the folder `out`.
 
-    The arguments are those of `regard.train`, and:
-
-    members         models that teach the final one; None: 3 for a translator, 4 for a classifier
-    backward        translators of the other direction, which translate the targets back; None: 1
-    keep_ensemble   keep the members, in `out`/ensemble
-    jobs            translators that train at a time; None: as many as there are cores, or all on a GPU
-
-    Until the end, everything stands in `out`.parts; `resume` goes on from there.
+    The arguments are those of `regard.train`, and the number of models that teach the final one (`members`: 3, of a
+    classifier 4), that of translators of the other direction (`backward`: 1), and how many train at a time (`jobs`: as
+    many as there are cores, or all on a GPU). `keep_ensemble` keeps the members, in `out`/ensemble. Until the end,
+    everything stands in `out`.parts, and `resume` goes on from there.
     """
     began, screen = time.monotonic() if began is None else began, screen or Silent()
     spec, given = task_named(task), Given(data, dev, reverse, languages)
-    if spec.name not in MEMBERS:
-        raise ValueError(f"best: expected the task {' or '.join(MEMBERS)}, got {task!r}")
-    spec.check_given(given)
-    _check_numbers(minutes, members=members, backward=backward, jobs=jobs)
+    _check(spec, given, minutes, members=members, backward=backward, jobs=jobs)
     if threads is not None:
         torch.set_num_threads(threads)
     autocast(precision, read_device(device))  # raises an error for an unknown precision before anything is read
-    folder = resolved(out) if Path(out).is_symlink() else Path(out)
+    folder, chosen = folder_path(out), spec.recipe(recipe, settings)
     work, counts = WorkFolder.beside(folder), (members or MEMBERS[spec.name], 1 if backward is None else backward)
-    chosen = spec.recipe(recipe, settings)
     _check_folders(folder, work, resume, overwrite)
     if resume and not work.begun:
         screen.say(f"{folder}: training has ended: nothing to resume; --overwrite begins anew")
@@ -86,14 +79,7 @@ def train_best(
             on_gpu, limited = read_device(device).type == "cuda", minutes is not None
             chosen = spec.recipe_for(settings or {}, len(read.train), on_gpu, limited, None)
         run = _BestRun(spec, given, read, work, chosen, seed, counts, device, precision, screen, began, minutes, jobs)
-        run.prepare(resume, folder)
-        if not work.has_produced(folder):
-            run.train()
-            install(work.student, folder)
-        if keep_ensemble:
-            work.keep_members(folder, screen)
-        work.delete()
-    return load(folder, device, precision)
+        return run.finish(folder, resume, keep_ensemble)
 
 
 @dataclass(frozen=True)
@@ -121,6 +107,17 @@ class _BestRun:
     @property
     def recipe(self) -> Recipe:
         return best_recipe(self.chosen) if self.is_translator else self.chosen
+
+    def finish(self, folder: Path, resume: bool, keep_ensemble: bool) -> AnyPredictor:
+        """Begin or go on, and put the final model into its folder."""
+        self.prepare(resume, folder)
+        if not self.work.has_produced(folder):
+            self.train()
+            install(self.work.student, folder)
+        if keep_ensemble:
+            self.work.keep_members(folder, self.screen)
+        self.work.delete()
+        return load(folder, self.device, self.precision)
 
     def prepare(self, resume: bool, folder: Path) -> None:
         """Create the work folder, or check that it began with the same arguments."""
@@ -153,14 +150,17 @@ class _BestRun:
             return
         on_gpu = read_device(self.device).type == "cuda"
         jobs = self.jobs or (sum(self.counts) if on_gpu else available_cores())
-        seconds = None if self.minutes is None else 60 * self.minutes
-        machine = (self.device, self.precision, self.screen, self.began - self.work.spent, seconds)
+        began, seconds = self.began - self.work.spent, limit_seconds(self.minutes)
+        machine = (self.device, self.precision, self.screen, began, seconds)
         BestTranslation(self.given, self.work, self.recipe, self.seed, *machine, *self.counts, jobs).run()
 
 
-def _check_numbers(minutes: float | None, **counts: int | None) -> None:
-    if minutes is not None and not 0 < minutes < 1e6:
-        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+def _check(spec: TaskSpec[Any, Any], given: Given, minutes: float | None, **counts: int | None) -> None:
+    """Raise a ValueError for a task that has no best, a wrong time limit or wrong numbers of models."""
+    limit_seconds(minutes)
+    if spec.name not in MEMBERS:
+        raise ValueError(f"best: expected the task {' or '.join(MEMBERS)}, got {spec.name!r}")
+    spec.check_given(given)
     for name, count in counts.items():
         if count is not None:
             whole_number("best", name, count, minimum=0 if name == "backward" else 1)

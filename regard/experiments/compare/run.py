@@ -25,10 +25,11 @@ from regard.experiments.compare.samples import sample_sentences
 from regard.experiments.compare.table import csv_text
 from regard.experiments.processes import RunProcess, available_cores, run_all
 from regard.metrics.translation import group
-from regard.runtime.files import resolved, write_file
+from regard.runtime.files import folder_path, write_file
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.tasks.registry import TRANSLATION
 from regard.tasks.spec import Given, Texts, TrainingData
+from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 
 SEEDS = 2
@@ -60,28 +61,21 @@ def compare(
     data       a .tsv or .jsonl file, two parallel text files, or (source, target) texts
     out        the folder of the comparison: models, compare.json, compare.csv, compare.html
     dev        validation data of the same form; if not given, a part of `data` is set aside
-    recipes    "rnn", "transformer", "article" or .toml files; None: six kinds of attention, or with `vary` both
-               rnn and transformer
+    recipes    "rnn", "transformer", "article" or .toml files; None: six kinds of attention, with `vary` these two
     vary       one more kind each, of every recipe that has the keys: "model.score=general" or a mapping
     seeds      every kind is trained with the seeds 1, 2, …
     minutes    the time limit of each run; None: as long as `regard.train` without `minutes`
     gold       files of sentence pairs and of their links: adds the alignment error rate
     resume     do what is missing of the comparison in `out`; `overwrite`: begin anew there
     jobs       runs at a time; None: as many as there are cores, or one on a GPU
-
-    A run that fails does not end the others. Raise a ValueError if all of them fail.
     """
     _check_numbers(seeds, minutes, jobs)
-    watcher = watcher or SilentWatcher()
-    on_gpu = read_device(device).type == "cuda"
+    watcher, on_gpu = watcher or SilentWatcher(), read_device(device).type == "cuda"
     autocast(precision, read_device(device))  # raises an error for an unknown precision before anything is read
     kinds = chosen_kinds(recipes, vary)
-    folder = resolved(out) if Path(out).is_symlink() else Path(out)
+    folder, given = folder_path(out), Given(data, dev, reverse, languages)
     layout.check_folder(folder, resume, overwrite)
-    given = Given(data, dev, reverse, languages)
-    links = None if gold is None else read_gold_set(gold, reverse, languages)
-    if links is not None and without_zero(links.links):
-        watcher.say("gold: no link has a 0; if it counts from 1, AER is wrong: links are counted from 0")
+    links = None if gold is None else _gold_links(gold, given, watcher)
     read = TRANSLATION.data(given, kinds[0].recipe, WatcherScreen(watcher))
     plan = _plan(read, given, kinds, range(1, seeds + 1), minutes, precision)
     with locked(folder, WatcherScreen(watcher)):
@@ -98,10 +92,17 @@ def compare(
 def _check_numbers(seeds: int, minutes: float | None, jobs: int | None) -> None:
     if not isinstance(seeds, int) or not 1 <= seeds <= MAX_SEEDS:
         raise ValueError(f"seeds: expected a whole number from 1 to {MAX_SEEDS}, got {seeds!r}")
-    if minutes is not None and not 0 < minutes < 1e6:
-        raise ValueError(f"minutes: expected a number above 0, got {minutes!r}")
+    limit_seconds(minutes)
     if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise ValueError(f"jobs: expected a whole number of at least 1, got {jobs!r}")
+
+
+def _gold_links(gold: Sequence[str | Path], given: Given, watcher: Watcher) -> GoldSet:
+    """Read the gold links; say if they seem to be counted from 1."""
+    links = read_gold_set(gold, given.reverse, given.languages)
+    if without_zero(links.links):
+        watcher.say("gold: no link has a 0; if it counts from 1, AER is wrong: links are counted from 0")
+    return links
 
 
 def _plan(
