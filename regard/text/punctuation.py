@@ -31,9 +31,9 @@ def without_punctuation(source: str, target: str) -> tuple[str, str] | None:
 
 def _source_mark(match: re.Match[str]) -> str:
     """Return what a punctuation mark of a source becomes."""
-    kept = _target_mark(match)
-    if kept == " " or _is_between(match, "N"):
-        return kept
+    on_target = _target_mark(match)
+    if on_target == " " or _is_between(match, "N"):
+        return on_target
     return "" if match[0] in APOSTROPHES or match[0] in STOPS else " "
 
 

@@ -83,7 +83,7 @@ def translations_by_penalty(
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _RankedText:
     """A hypothesis without its weights, which would take much memory for all of dev."""
 
     text: str
@@ -96,15 +96,15 @@ class _Ended:
         return not self.finished, -self.log_probability / self.length**penalty
 
 
-def _ended(translator: Translator, parts: Sequence[str], width: int) -> Iterator[list[_Ended]]:
+def _ended(translator: Translator, parts: Sequence[str], width: int) -> Iterator[list[_RankedText]]:
     """Yield all hypotheses of a beam that ended, for each text."""
     decode = translator.vocabularies.target.decode
 
-    def without_weights(each: Hypothesis) -> _Ended:
-        return _Ended(decode(each.tokens), each.log_probability, len(each.output_tokens), each.finished)
+    def without_weights(each: Hypothesis) -> _RankedText:
+        return _RankedText(decode(each.tokens), each.log_probability, len(each.output_tokens), each.finished)
 
     tokens = [translator.source_tokens(part) for part in parts]
-    by_row: dict[int, list[_Ended]] = {}
+    by_row: dict[int, list[_RankedText]] = {}
     with translator.autocast():
         model = PackedModel.of(translator.model)
         for rows in by_length(tokens, BATCH):
