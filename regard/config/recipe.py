@@ -19,7 +19,7 @@ from regard.models.documents.classifier import ClassifierOptions
 from regard.models.images.captioner import CaptionerOptions
 from regard.models.images.model import ImageOptions
 from regard.models.recurrent.model import RecurrentOptions
-from regard.models.transformer.model import DROPOUT, TransformerOptions
+from regard.models.transformer.model import DROPOUT, SMALL_CORPUS_DROPOUT, TransformerOptions
 
 KINDS: Mapping[str, type[ModelOptions]] = {
     "rnn": RecurrentOptions,
@@ -192,8 +192,8 @@ def _fitted_model(
     if joint and options.tie == "target":
         options = replace(options, tie="all")
     if isinstance(options, TransformerOptions) and options.dropout is None:
-        # Runs on little data are mostly short, and less dropout learned more in the same minutes (docs/results.md).
-        return replace(options, dropout=0.1 if pairs < sizes.SMALL_CORPUS else DROPOUT)
+        # With less dropout little data is learned by heart sooner, with more it is learned too slowly (docs/results.md).
+        return replace(options, dropout=SMALL_CORPUS_DROPOUT if pairs < sizes.SMALL_CORPUS else DROPOUT)
     return options
 
 
