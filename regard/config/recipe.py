@@ -192,7 +192,7 @@ def _fitted_model(
     if joint and options.tie == "target":
         options = replace(options, tie="all")
     if isinstance(options, TransformerOptions) and options.dropout is None:
-        # With less dropout little data is learned by heart sooner, with more it is learned too slowly (docs/results.md).
+        # With less dropout little data is learned by heart, with more it is learned slowly (docs/results.md).
         return replace(options, dropout=SMALL_CORPUS_DROPOUT if pairs < sizes.SMALL_CORPUS else DROPOUT)
     return options
 
