@@ -62,8 +62,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return with_extra(data, read_corpus(given.extra, False, partial(read, reverse=False)), screen)
 
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
-        training = replace(recipe.training, max_characters=data.max_characters or recipe.training.max_characters)
-        return TranslationTask.of(data.train, data.dev, replace(recipe, training=training), seed, data.extra or ())
+        return TranslationTask.of(data.train, data.dev, data.recipe(recipe), seed, data.extra or ())
 
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
         vocabularies = folders.read_vocabularies(folder)
