@@ -106,6 +106,7 @@ def world(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         "sentences.txt": "".join(sources),
         "texts.txt": "".join(f"{text}\n" for text, _ in toy_labels.TEXTS[:6]),
         "reviews.tsv": "".join(f"{text}\t{label}\n" for text, label in toy_labels.TEXTS),
+        "terms.tsv": "boy\tमुलगा|मुलाने\nRegard\t=\n",
         "test.talp": "0-0 1p1\n" * 6,
         "gold.talp": "0-0 1p1\n",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -18,7 +19,7 @@ from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.alignment.carry import Kind
-    from regard.tasks.translation.predictor import Answer, Search
+    from regard.tasks.translation.predictor import Answer, Search, Translation
 
 Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
 NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
@@ -28,6 +29,15 @@ Temperature = Annotated[
 Seed = Annotated[int | None, Option(min=0, max=2**31, help="With --sample or --mbr: the seed of the random numbers.")]
 TopP = Annotated[float | None, Option(help="With --sample: only the most probable tokens that sum to p, such as 0.9.")]
 LengthPenalty = Annotated[float | None, Option(min=0.0, help="α of the score log p / length^α. Default: the recipe's.")]
+GlossaryFile = Annotated[
+    Path | None,
+    Option(
+        "--glossary",
+        metavar="FILE",
+        help="Terms to use, a .tsv of source term and target term; several forms are separated by |, = keeps the "
+        "source as it is.",
+    ),
+]
 View = Annotated[str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")]
 CarryOver = Annotated[
     str | None,
@@ -51,6 +61,7 @@ def translate(
     top_p: TopP = None,
     seed: Seed = None,
     prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
+    glossary: GlossaryFile = None,
     carry: CarryOver = None,
     look: options.Look = None,
     view: View = None,
@@ -65,19 +76,24 @@ def translate(
     everything else to standard error."""
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
+    from regard.text.glossary import Glossary
 
     given = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty, "sample": sample, "mbr": mbr}
     search_by = _search(given | {"temperature": temperature, "top_k": top_k, "top_p": top_p}, json_, seed)
     _check_texts(prefix, view)
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
     line_chunks, kinds = chunks(text, input_), read_kinds(carry)
+    if glossary is not None:
+        refuse_idle({"--sample": sample, "--mbr": mbr or None}, "expected neither with --glossary")
+    terms = None if glossary is None else Glossary.read(glossary)
     options.set_threads(threads, seed)
     with open_results(output) as out:
         first = load_for(TRANSLATION, model, device, precision)  # type: ignore[arg-type]
         translator = TRANSLATION.ensemble(first, ensemble or [])
         search = search_by(translator.search)
+        search = search if terms is None else replace(search, mbr=0)
         for lines in line_chunks:
-            for answer in translator.answers(lines, search, prefix, details=look_output.wanted):
+            for answer in translator.answers(lines, search, prefix, look_output.wanted, terms):
                 print(_lines(with_carried_over(answer, kinds), json_, n_best), file=out)
                 traces = answer.translations[0].traces
                 look_output.show(traces, lambda trace: TRANSLATION.examine(translator, trace))
@@ -141,16 +157,28 @@ def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
 def _lines(answer: Answer, as_json: bool, n_best: int) -> str:
     """Return what is printed of an answer."""
     if as_json:
-        translations = [
-            {"text": each.text, "score": round(each.score, 6), "log_probability": round(each.log_probability, 6)}
-            for each in answer.translations
-        ]
+        translations = [_as_dict(each) for each in answer.translations]
         result = {"source": answer.source, "translations": translations, "notices": answer.notices}
         return json.dumps(result, ensure_ascii=False)
     if n_best > 1:
         ranked = enumerate(answer.translations, 1)
         return "\n".join(f"{rank}\t{each.score:.4f}\t{each.text}" for rank, each in ranked)
     return answer.text
+
+
+def _as_dict(translation: Translation) -> dict[str, Any]:
+    """Return a translation for JSON; the terms of a glossary, if it has any, with those of the source."""
+    result = {
+        "text": translation.text,
+        "score": round(translation.score, 6),
+        "log_probability": round(translation.log_probability, 6),
+    }
+    terms = [
+        {"source": trace.source.text[slice(*term.source)], "target": trace.target.text[slice(*term.target)]}
+        for trace in translation.traces
+        for term in trace.terms
+    ]
+    return result | ({"terms": terms} if terms else {})
 
 
 def _complain_of(notices: Sequence[str], source: str) -> None:

@@ -52,8 +52,8 @@ def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
     if card not in cards:
         cards.append(card)
     return {
-        "source": _side(trace.source),
-        "target": _side(trace.target),
+        "source": _side(trace.source, [term.source for term in trace.terms]),
+        "target": _side(trace.target, [term.target for term in trace.terms]),
         "attentions": [_attention(trace, each) for each in trace.attentions],
         "steps": _steps(trace),
         "candidates": [[each.text, _number(each.score), _number(each.log_probability)] for each in trace.candidates],
@@ -63,8 +63,9 @@ def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
     }
 
 
-def _side(side: Side) -> dict[str, Any]:
-    """Return a side; its units are [text between the previous unit and this one, own text]: joined, the whole text."""
+def _side(side: Side, terms: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Return a side; its units are [text between the previous unit and this one, own text]: joined, the whole text.
+    `terms`: (start, end) of those of a glossary."""
     groups = units(side)
     parts: list[list[str]] = []
     reached = 0
@@ -76,6 +77,11 @@ def _side(side: Side) -> dict[str, Any]:
         "units": parts,
         "words": [word.text for word in side.words],
         "groups": [side.groups[groups.index(number)] for number in range(len(parts))],
+        "terms": [
+            number
+            for number, word in enumerate(side.words)
+            if any(word.start < end and word.end > start for start, end in terms)
+        ],
         "ended": side.ended,
         "direction": side.direction,
         "language": side.language,

@@ -116,6 +116,14 @@ class AlteredOutput:
 
 
 @dataclass(frozen=True)
+class MarkedTerm:
+    """A term of a glossary, by where it stands: (start, end) in the texts of both sides."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Trace:
     """What a model reports about one answer: its attention weights, and what they can be judged by."""
 
@@ -127,6 +135,7 @@ class Trace:
     model: dict[str, Any] = field(default_factory=dict)  # from the model card: what identifies the model
     evidence: Sequence[Evidence] = ()
     altered: Sequence[AlteredOutput] = ()
+    terms: Sequence[MarkedTerm] = ()  # of a glossary
 
     @property
     def weights(self) -> Matrix:
@@ -177,6 +186,7 @@ class Trace:
                 for each in self.evidence
             ],
             "altered": [_rounded_fields(each) for each in self.altered],
+            "terms": [{"source": list(each.source), "target": list(each.target)} for each in self.terms],
             "model": self.model,
         }
 
@@ -203,6 +213,7 @@ class Trace:
                 AlteredOutput(x["name"].text(), x["text"].text(), *x.numbers("log_probability"))
                 for x in fields.each("altered")
             ],
+            [_read_term(x, fields) for x in fields.each("terms")],
         )
         trace._check_shapes()
         return trace
@@ -298,6 +309,11 @@ def _read_piece(given: Field, text: str) -> Span:
     if len(places) != 2 or not places[0] <= places[1] <= len(text):
         raise given.wrong(f"[start, end], places from 0 to {len(text)} in the text")
     return Span(text[places[0] : places[1]], *places)
+
+
+def _read_term(given: Field, trace: Field) -> MarkedTerm:
+    spans = [_read_piece(given[side], trace[side]["text"].text()) for side in ("source", "target")]
+    return MarkedTerm(*((span.start, span.end) for span in spans))
 
 
 def _read_attention(given: Field) -> AttentionWeights:

@@ -80,7 +80,7 @@ def beam(
     `prefixes`: tokens with which each translation must begin. `surface`: of prefixes that it maps to the same value
     only one continues (recombination.py).
     """
-    search = _Beam(model, source, lengths, limit, width, penalty, prefixes, surface)
+    search = BeamSearch(model, source, lengths, limit, width, penalty, prefixes, surface)
     while search.is_active:
         search.step()
         if search.is_active and search.can_replay:
@@ -98,7 +98,9 @@ class _StepOutput(NamedTuple):
     weights: np.ndarray  # [B', k, layers, heads, S]
 
 
-class _Beam:
+class BeamSearch:
+    """The state of a search: its active hypotheses, and those that ended."""
+
     def __init__(
         self,
         model: DecoderModel,
@@ -260,7 +262,11 @@ class _Beam:
             if not self._ended[self._sentences[row]]:  # all scores are NaN: whatever stands first is its end
                 self._end(row, -np.inf, time, 0, finished=False)
         ended = np.array([len(self._ended[sentence]) for sentence in self._sentences])
-        self._active = self._active & ~at_max_length & (ended < self._width) & possible
+        self._active = self._active & ~at_max_length & (ended < self._enough()) & possible
+
+    def _enough(self) -> int | np.ndarray:
+        """Return the number of ended hypotheses with which a sentence is finished."""
+        return self._width
 
     def _end(self, row: int, log_probability: float, time: int, slot: int, finished: bool) -> None:
         score = log_probability / (time + 1) ** self._penalty

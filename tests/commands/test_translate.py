@@ -150,3 +150,19 @@ def test_a_reader_that_goes_away_is_no_traceback(files: Path) -> None:
     command = f"yes 'The boy sees a mango.' | head -2000 | {sys.executable} -m regard translate {files / 'model'}"
     done = subprocess.run(["bash", "-c", f"{command} --beam 1 | head -1"], capture_output=True, timeout=120)
     assert done.stdout.count(b"\n") == 1 and done.stderr == b""
+
+
+def test_a_glossary(files: Path, tmp_path: Path, inside: Inside) -> None:
+    word = SOURCES[0].split()[0]
+    (tmp_path / "terms.tsv").write_text(f"{word}\tzebra\n", encoding="utf-8")
+    done = inside("translate", files / "model", SOURCES[0], "--glossary", tmp_path / "terms.tsv", "--json", "-q")
+    (translation,) = json.loads(done.stdout)["translations"]
+    assert "zebra" in translation["text"].lower()
+    assert [term["source"] for term in translation["terms"]] == [word]
+    (tmp_path / "bad.tsv").write_text("word\n", encoding="utf-8")
+    for given, complaint in (
+        (["--glossary", tmp_path / "none.tsv"], "cannot read"),
+        (["--sample", "--glossary", tmp_path / "terms.tsv"], "--sample: no effect here"),
+        (["--glossary", tmp_path / "bad.tsv"], "line 1: expected a source term"),
+    ):
+        assert complaint in refused(inside("translate", files / "model", "a", *given))

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.look.trace import AlteredOutput, AttentionWeights, Candidate, Evidence, Side, Span, Step, Trace, words
+from regard.look.trace import (
+    AlteredOutput,
+    AttentionWeights,
+    Candidate,
+    Evidence,
+    MarkedTerm,
+    Side,
+    Span,
+    Step,
+    Trace,
+    words,
+)
 from regard.look.trace_files import read, write
 from regard.text.boundaries import word_bounds
 from regard.text.normal import tidy
@@ -188,6 +199,7 @@ def full_trace() -> Trace:
         {"languages": ["en", "mr"]},
         [Evidence("leave one out", drawn(*words_of), 0.75)],
         [AlteredOutput("uniform attention", "तो तो.", -9.5)],
+        [MarkedTerm((10, 13), (3, 6))],
     )
 
 
@@ -228,6 +240,7 @@ def test_a_single_trace_may_run_over_several_lines(tmp_path: Path) -> None:
         ),
         ({"candidates": 5}, "candidates: expected a list, got 5"),
         ({"altered": [{"name": "x", "text": "y"}]}, "altered[0].log_probability: expected it"),
+        ({"terms": [{"source": [0, 99], "target": [0, 1]}]}, "terms[0].source: expected [start, end], places from 0"),
         ({"attentions": 3}, "attentions: expected a list, got 3"),
         ({"attentions": [{"name": "cross", "weights": [[[[1.0]]]]}]}, "expected weights of"),
         ({"attentions": [{"name": "gaze", "weights": [[[[1.0]]]]}]}, "got 'gaze'"),

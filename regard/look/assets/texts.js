@@ -10,7 +10,8 @@ function makePair(trace, level, point) {
       const word = side.groups[index];
       const unit = make("span", { class: "part", "data-unit": index }, letters);
       const known = parts[key].words[word];
-      parts[key].words[word] ??= make("span", { class: "part", "data-word": word });
+      const kind = side.terms.includes(word) ? "part term" : "part";
+      parts[key].words[word] ??= make("span", { class: kind, "data-word": word });
       if (known) known.append(gap, unit);
       else text.append(gap, fill(parts[key].words[word], {}, [unit]));
       parts[key].units[index] = unit;

@@ -5,26 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any, overload
 
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.look.trace import Trace
+from regard.look.trace import Side, Trace
 from regard.metrics.pairwise_chrf import pairwise_chrf
 from regard.metrics.translation import Scores, group, score
 from regard.models.ensemble import AnyTranslationModel
 from regard.models.packed_model import PackedModel
 from regard.search.beam import beam
-from regard.search.distinct import n_best, samples
+from regard.search.constrained import constrained_beam
+from regard.search.constraints import Constraint
+from regard.search.distinct import distinct, n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
 from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor, text_list
 from regard.tasks.translation.ensemble import combined_card, combined_model
+from regard.tasks.translation.terms import begins_word, constraint, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.text.batches import by_length, padded
+from regard.text.glossary import Glossary, Term
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
@@ -33,6 +37,10 @@ from regard.text.respelling import respelled
 BATCH = 64
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
 """where sentences end: . ? ! must be followed by a space, because they also occur inside words and numbers"""
+
+
+Glossaries = Glossary | Sequence[Glossary | None] | None
+"""the terms of all texts, or those of each"""
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,15 @@ class Search:
             raise ValueError(f"length_penalty: expected a number from 0 to 100, got {self.length_penalty!r}")
 
 
+@dataclass(frozen=True)
+class _SearchBatch:
+    """Sources that are searched together, and what their translations must have."""
+
+    sources: Sequence[Side]
+    prefixes: list[list[int]] | None
+    constraints: list[list[Constraint]] | None  # the terms of each, as many for all
+
+
 @dataclass(eq=False, repr=False)
 class Translator(Predictor[AnyTranslationModel]):
     """A model with its vocabularies, ready to translate."""
@@ -143,16 +160,34 @@ class Translator(Predictor[AnyTranslationModel]):
         return Search(given.beam, length_penalty=penalty, mbr=given.mbr)
 
     @overload
-    def translate(self, text: str, search: Search | None = None, prefix: str = "") -> str: ...  # type: ignore[overload-overlap]
+    def translate(  # type: ignore[overload-overlap]
+        self, text: str, search: Search | None = None, prefix: str = "", glossary: Glossaries = None
+    ) -> str: ...
     @overload
-    def translate(self, text: Sequence[str], search: Search | None = None, prefix: str = "") -> list[str]: ...
-    def translate(self, text: str | Sequence[str], search: Search | None = None, prefix: str = "") -> str | list[str]:
-        """Return the translation of a text, or of each of several. `prefix`: the text with which each must begin."""
-        translations = [answer.text for answer in self.answers(text_list(text), search, prefix)]
+    def translate(
+        self, text: Sequence[str], search: Search | None = None, prefix: str = "", glossary: Glossaries = None
+    ) -> list[str]: ...
+    def translate(
+        self,
+        text: str | Sequence[str],
+        search: Search | None = None,
+        prefix: str = "",
+        glossary: Glossaries = None,
+    ) -> str | list[str]:
+        """Return the translation of a text, or of each of several.
+
+        `prefix`: the text with which each must begin; `glossary`: terms that they must use, for all or for each text.
+        """
+        translations = [answer.text for answer in self.answers(text_list(text), search, prefix, glossary=glossary)]
         return translations[0] if isinstance(text, str) else translations
 
     def answers(
-        self, texts: Sequence[str], search: Search | None = None, prefix: str = "", details: bool = False
+        self,
+        texts: Sequence[str],
+        search: Search | None = None,
+        prefix: str = "",
+        details: bool = False,
+        glossary: Glossaries = None,
     ) -> list[Answer]:
         """Return the translations of each text with their attention.
 
@@ -160,10 +195,14 @@ class Translator(Predictor[AnyTranslationModel]):
         self-attention, and the other hypotheses of the beam.
         """
         search = search or self.search
+        if glossary is not None and (search.sample or search.mbr):
+            raise ValueError("glossary: expected beam search with it, not samples")
         sources = [tidy(text) for text in text_list(texts)]
         parts_of = [self.parts(source) for source in sources]
         all_parts = [part for parts in parts_of for part in parts]
-        translations = iter(self._search(all_parts, search, prefix, details))
+        glossaries = glossary if isinstance(glossary, Sequence) else [glossary] * len(sources)
+        own = [each for each, parts in zip(glossaries, parts_of, strict=True) for _ in parts]
+        translations = iter(self._search(all_parts, search, prefix, details, own))
         return [
             self._joined(source, parts, [next(translations) for _ in parts]).noting_fewer_than(search.n_best)
             for source, parts in zip(sources, parts_of, strict=True)
@@ -199,29 +238,56 @@ class Translator(Predictor[AnyTranslationModel]):
             parts += [sentence] if len(pieces) <= max_tokens else cut(sentence, pieces, self._longest)
         return [part for part in parts if part]
 
-    def _search(self, parts: Sequence[str], search: Search, prefix: str, details: bool) -> Iterable[list[Translation]]:
-        """Translate parts in batches of similar length, and return the translations of each in their order."""
+    def _search(
+        self,
+        parts: Sequence[str],
+        search: Search,
+        prefix: str,
+        details: bool,
+        glossaries: Sequence[Glossary | None],
+    ) -> Iterable[list[Translation]]:
+        """Translate parts in batches of similar length, and return the translations of each in their order.
+
+        Parts with the same number of terms are searched together, so that those with none are searched as ever.
+        """
         sources = [self._tracer.source(part) for part in parts]
-        translations: dict[int, list[Translation]] = {}
-        start = self.vocabularies.target.encode(prefix) if prefix else None
-        wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
+        terms = [terms_of(source, glossary, prefix) for source, glossary in zip(sources, glossaries, strict=True)]
+        start = self.vocabularies.target.encode(prefix) if prefix else []
         with self.autocast():
             model = PackedModel.of(self.model)
-        for rows in by_length([side.tokens for side in sources], BATCH):
-            batch, lengths = self.batch([sources[row].tokens for row in rows])
-            with self.autocast():
-                prefixes = None if start is None else [start] * len(rows)
-                batch_hypotheses = self._hypotheses(model, batch, lengths, wider, prefixes)
-                decoded: Sequence[ForcedDecoding | None] = [None] * len(rows)
-                if details:
-                    decoded = force_decode(model, batch, lengths, [each[0].output_tokens for each in batch_hypotheses])
-            for row, hypotheses, best in zip(rows, batch_hypotheses, decoded, strict=True):
-                listed = candidates(hypotheses, self.vocabularies.target) if details else []
-                translations[row] = []
-                for rank, each in enumerate(hypotheses[: search.n_best]):
-                    trace = self._tracer.trace_of(sources[row], each, None if rank else best, listed)
-                    translations[row].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
+        translations: dict[int, list[Translation]] = {}
+        for count in sorted({len(each) for each in terms}):
+            alike = [row for row in range(len(parts)) if len(terms[row]) == count]
+            for places in by_length([sources[row].tokens for row in alike], BATCH):
+                rows = [alike[place] for place in places]
+                target = self.vocabularies.target
+                constraints = [[constraint(term, sources[row], target) for term in terms[row]] for row in rows]
+                prefixes = [start] * len(rows) if start else None
+                batch = _SearchBatch([sources[row] for row in rows], prefixes, constraints if count else None)
+                found = self._translations(model, batch, search, details, [terms[row] for row in rows])
+                translations |= dict(zip(rows, found, strict=True))
         return [translations[row] for row in range(len(parts))]
+
+    def _translations(
+        self, model: DecoderModel, batch: _SearchBatch, search: Search, details: bool, terms: Sequence[Sequence[Term]]
+    ) -> list[list[Translation]]:
+        """Return the translations of a batch of sources."""
+        wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
+        inputs, lengths = self.batch([side.tokens for side in batch.sources])
+        with self.autocast():
+            by_source = self._hypotheses(model, inputs, lengths, wider, batch)
+            decoded: Sequence[ForcedDecoding | None] = [None] * len(by_source)
+            if details:
+                decoded = force_decode(model, inputs, lengths, [each[0].output_tokens for each in by_source])
+        translations: list[list[Translation]] = []
+        for source, hypotheses, best, own in zip(batch.sources, by_source, decoded, terms, strict=True):
+            listed = candidates(hypotheses, self.vocabularies.target) if details else []
+            translations.append([])
+            for rank, each in enumerate(hypotheses[: search.n_best]):
+                trace = self._tracer.trace_of(source, each, None if rank else best, listed)
+                trace = replace(trace, terms=marked(own, trace.target.text)) if own else trace
+                translations[-1].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
+        return translations
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""
@@ -233,14 +299,21 @@ class Translator(Predictor[AnyTranslationModel]):
         batch: torch.Tensor,
         lengths: torch.Tensor,
         search: Search,
-        prefixes: list[list[int]] | None,
+        given: _SearchBatch,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each source, best first, by the search that the options ask for."""
-        wording, limit, penalty = self._wording, self.limit, search.length_penalty
+        wording, limit, penalty, prefixes = self._wording, self.limit, search.length_penalty, given.prefixes
+        if given.constraints is not None:
+            options: dict[str, Any] = {"width": search.beam, "best": 2 * search.beam, "penalty": penalty}
+            words = begins_word(self.vocabularies.target)
+            ended = constrained_beam(
+                model, batch, lengths, limit, given.constraints, words, prefixes=prefixes, **options
+            )
+            return [distinct(hypotheses, wording)[: search.n_best] for hypotheses in ended]
         if search.mbr:
             temperature = MBR_TEMPERATURE if search.temperature is None else search.temperature
-            options = RiskOptions(search.mbr, pairwise_chrf, search.seed, search.beam, temperature)
-            return minimum_risk(model, batch, lengths, limit, wording, options, search.n_best, prefixes)
+            risk = RiskOptions(search.mbr, pairwise_chrf, search.seed, search.beam, temperature)
+            return minimum_risk(model, batch, lengths, limit, wording, risk, search.n_best, prefixes)
         if search.sample:
             sampling = search.temperature or 1.0, search.top_k, search.top_p
             return samples(model, batch, lengths, limit, wording, search.n_best, prefixes, *sampling)

@@ -1,0 +1,96 @@
+"""The terms of a glossary in translations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.look.trace import MarkedTerm
+from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.terms import begins_word, marked
+from regard.text.glossary import Glossary, Term
+from regard.text.vocabulary import END, learn_subwords, learn_words
+from tests.training import toy
+
+SOURCES = [source for source, _ in toy.PAIRS]
+
+
+@pytest.fixture(scope="module", params=["rnn", "transformer"])
+def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    out = tmp_path_factory.mktemp("terms") / "model"
+    recipe, settings = request.param, toy.RECIPES[request.param]
+    regard.train(toy.PAIRS, out, recipe=recipe, settings=settings, device="cpu", precision="fp32")
+    return regard.load(out, "cpu", "fp32")
+
+
+@pytest.mark.parametrize("term", ["zebra", "Qué tal", "अआ", "漢字", "x-y"])
+def test_a_term_stands_in_the_translation_and_is_marked(translator: Translator, term: str) -> None:
+    source = SOURCES[0]
+    word = source.split()[-1].strip(".?!")
+    glossary = Glossary.of([(word, term)])
+    (answer,) = translator.answers([source], Search(n_best=3, beam=5), details=True, glossary=glossary)
+    for translation in answer.translations:
+        (trace,) = translation.traces
+        (mark,) = trace.terms
+        assert trace.source.text[slice(*mark.source)] == word
+        assert trace.target.text[slice(*mark.target)].casefold() == term.casefold()
+        assert trace.weights.shape == (len(trace.target.pieces), len(trace.source.pieces))
+    assert answer.translations[0].traces[0].steps
+
+
+def test_texts_without_terms_are_translated_as_ever(translator: Translator) -> None:
+    texts = ["", *SOURCES[:9]]
+    glossary = Glossary.of([("nowhere", "zebra")])
+    assert translator.translate(texts, glossary=glossary) == translator.translate(texts)
+    word = SOURCES[3].split()[0]
+    own = [None, None, None, None, Glossary.of([(word, "zebra")]), *[None] * 5]
+    expected = translator.translate(texts)
+    result = translator.translate(texts, glossary=own)
+    assert "zebra" in result[4].lower() and expected[:4] + expected[5:] == result[:4] + result[5:]
+
+
+def test_one_of_several_forms_stands(translator: Translator) -> None:
+    word = SOURCES[0].split()[0]
+    output = translator.translate(SOURCES[0], glossary=Glossary.of([(word, ["zebra", "zebras"])]))
+    assert {"zebra", "zebras"} & set(output.lower().strip(".").split())
+
+
+def test_a_term_of_the_prefix_is_not_asked_for_again(translator: Translator) -> None:
+    word = SOURCES[0].split()[0]
+    output = translator.translate(SOURCES[0], prefix="zebra", glossary=Glossary.of([(word, "zebra")]))
+    assert output.lower().count("zebra") == 1
+    output = translator.translate(SOURCES[0], prefix="so", glossary=Glossary.of([(word, "zebra")]))
+    assert output.startswith("so") and "zebra" in output
+
+
+def test_samples_are_refused(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="glossary: expected beam search with it, not samples"):
+        translator.translate("a", Search(sample=True), glossary=Glossary.of([("a", "b")]))
+
+
+def test_what_may_follow_a_term() -> None:
+    vocabulary = learn_subwords(["the cat sat, there. 漢字"] * 4, 40)
+    allowed = begins_word(vocabulary)
+    for name, token in vocabulary.tokens.items():
+        if len(name) == 1 or name.startswith("\x1f"):
+            assert bool(allowed[token]) == (not name.isalpha() or name in "漢字"), name
+    assert bool(allowed[END]) and not bool(allowed[0]) and not bool(allowed[10])  # padding, and a byte
+    assert bool(begins_word(learn_words(["a b"])).all())
+
+
+def test_marks_are_whole_words() -> None:
+    term = Term(0, 1, ("cat", "cats"))
+    assert marked([term], "category cats cat") == [MarkedTerm((0, 1), (9, 13))]
+    assert marked([term], "Cat, here") == [MarkedTerm((0, 1), (0, 3))]
+    assert marked([term], "concat category") == []
+
+
+def test_a_vocabulary_of_words_cannot_spell_other_words(tmp_path: Path) -> None:
+    settings = {"vocabulary.kind": "words", "training.epochs": 1}
+    translator = regard.train(toy.PAIRS, tmp_path / "words", settings=settings, recipe="rnn", device="cpu")
+    assert isinstance(translator, Translator)
+    word = SOURCES[0].split()[0]
+    with pytest.raises(ValueError, match="glossary: 'zebra' has a word that this model's vocabulary of words does not"):
+        translator.translate(SOURCES[0], glossary=Glossary.of([(word, "zebra")]))
