@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from regard.config import folder as folders
+from regard.runtime.heap import trim_heap
 from regard.runtime.precision import Precision, autocast, tf32_products
 from regard.training import checkpoint, open_ended
 from regard.training.average import averaged, initial_average, update_average_
@@ -77,6 +78,7 @@ class Loop:
         self.progress.seconds, self.progress.log_bytes = self._clock.seconds, self.reporter.position
         path = self.folder / folders.TRAINING
         checkpoint.write(path, self.model, self.average, self._updater.optimizer, self.progress)
+        trim_heap()
         self._written = time.monotonic()
 
     # The run

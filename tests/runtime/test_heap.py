@@ -1,0 +1,36 @@
+"""Memory that the C library holds without use."""
+
+import platform
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.runtime.heap import trim_heap
+
+
+def anonymous_megabytes() -> float:
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(r"RssAnon:\s+(\d+)", status)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_unused_memory_goes_back() -> None:
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("not glibc")
+    tensors = [torch.ones(20_000) for _ in range(2000)]  # 160 MB in blocks of 80 kB
+    held = tensors[::10]  # what stays keeps the heap from shrinking
+    before = anonymous_megabytes()
+    del tensors
+    trim_heap()
+    assert anonymous_megabytes() < before - 100
+    assert all(bool(tensor.eq(1).all()) for tensor in held)
+
+
+def test_it_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    trim_heap()
