@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from regard.experiments.compare.run import compare
     from regard.tasks.captioning.predictor import Captioner
     from regard.tasks.classification.predictor import Classifier
+    from regard.tasks.from_card import train_from_card
     from regard.tasks.images.data import CaptionedImages, Images
     from regard.tasks.images.predictor import ImageClassifier
     from regard.tasks.registry import load
@@ -46,6 +47,7 @@ __all__ += ["Blocks", "Causal", "Dilated", "Full", "Global", "Grid", "LocalMonot
 __all__ += ["RandomBlocks", "Strided", "Window", "bigbird", "longformer", "parse_pattern", "per_head"]
 __all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Pool", "featurewise"]
 __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
+__all__ += ["train_from_card"]
 __all__ += ["Comparison", "compare", "train_best"]
 
 

@@ -4,7 +4,7 @@ import sys
 
 from regard.runtime.interrupts import EXIT_CODE, interrupt_flag
 
-COMMANDS_WITH_TORCH = ("demo", "train", "translate", "classify", "evaluate", "align", "compare")
+COMMANDS_WITH_TORCH = ("demo", "train", "translate", "classify", "evaluate", "align", "compare", "doctor")
 
 
 def main() -> None:

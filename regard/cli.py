@@ -12,6 +12,7 @@ from regard.commands.align import align
 from regard.commands.classify import classify
 from regard.commands.compare import compare
 from regard.commands.demo import demo
+from regard.commands.doctor import doctor
 from regard.commands.errors import UsageError, describe, describe_usage, is_out_of_memory
 from regard.commands.evaluate import evaluate
 from regard.commands.look import look
@@ -42,6 +43,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     look: "Show saved attention, and how a model learned it.",
     compare: "Train several kinds of attention on the same data and compare them.",
     pattern: "Draw an attention pattern.",
+    doctor: "Print what a bug report needs, and test this installation.",
 }
 for command, summary in COMMANDS.items():
     app.command(short_help=summary)(command)

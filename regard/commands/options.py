@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from typer import Argument, Option
 
 from regard.runtime.files import resolved
@@ -89,6 +90,16 @@ def refuse_idle(options: Mapping[str, object], expected: str) -> None:
     given = [name for name, value in options.items() if value is not None and value is not False]
     if given:
         raise ValueError(f"{', '.join(given)}: no effect here; {expected}")
+
+
+def given_options(context: typer.Context) -> dict[str, bool]:
+    """Return the options and arguments that the command line has, by the first name of each, all True."""
+    given = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            given[parameter.opts[0]] = True
+    return given
 
 
 def check_distinct(files: Mapping[str, Path | None]) -> None:

@@ -7,14 +7,26 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from typer import Argument, Option
 
-from regard.commands.options import Device, From, Precision, Reverse, Seed, Threads, To, languages, refuse_idle
+from regard.commands.options import (
+    Device,
+    From,
+    Precision,
+    Reverse,
+    Seed,
+    Threads,
+    To,
+    given_options,
+    languages,
+    refuse_idle,
+)
 from regard.commands.screen import Terminal
 from regard.runtime.started import STARTED
 
 Pairs = Annotated[
-    list[Path],
+    list[Path] | None,
     Argument(
         help="A .tsv or .jsonl file of sentence pairs, or two parallel text files, also .gz; with --task classify, "
         "texts and labels."
@@ -44,12 +56,26 @@ Best = Annotated[
     bool,
     Option("--best", help="Train several models that teach a final one. Takes several times as long."),
 ]
+FromCard = Annotated[
+    Path | None,
+    Option(
+        metavar="MODEL",
+        help="Repeat the training of this model (its folder or card.json), with the same data, recipe, seed, threads "
+        "and device. PAIRS and --dev are needed only if the files have moved.",
+    ),
+]
+WITH_CARD = ("pairs", "--out", "--dev", "--resume", "--overwrite", "--quiet", "--from-card")  # what goes with it
+Deterministic = Annotated[
+    bool,
+    Option("--deterministic", help="On a GPU: make the result repeatable bit for bit, as it is on a CPU. Slower."),
+]
 KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
 
 def train(
-    pairs: Pairs,
+    context: typer.Context,
     out: Out,
+    pairs: Pairs = None,
     task: Task = "translate",
     dev: Dev = None,
     reverse: Reverse = False,
@@ -58,6 +84,7 @@ def train(
     minutes: Minutes = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
+    from_card: FromCard = None,
     best: Best = False,
     keep_ensemble: KeepEnsemble = False,
     from_: From = None,
@@ -66,14 +93,22 @@ def train(
     threads: Threads = None,
     device: Device = None,
     precision: Precision = "auto",
+    deterministic: Deterministic = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
 
     Ctrl-C saves a checkpoint; --resume continues from it. All messages are also written to log.jsonl in --out.
     """
-    run = _run_best(task, keep_ensemble) if best else _run(task, keep_ensemble)
     screen = Terminal(quiet)
+    if from_card is not None:
+        others = [name for name in given_options(context) if name not in WITH_CARD]
+        refuse_idle(dict.fromkeys(others, True), "--from-card takes it from the card")
+        _train_again(from_card, out, pairs, dev, resume, overwrite, screen)
+        return
+    if not pairs:
+        raise ValueError("PAIRS: expected a file of sentence pairs, or --from-card to repeat a training")
+    run = _run_best(task, keep_ensemble, deterministic) if best else _run(task, keep_ensemble, deterministic)
     try:
         run(
             pairs,
@@ -98,18 +133,38 @@ def train(
     screen.say(f'now: regard {task} {out} "…"')
 
 
-def _run(task: str, keep_ensemble: bool) -> Callable[..., object]:
+def _train_again(
+    card: Path,
+    out: Path,
+    pairs: list[Path] | None,
+    dev: list[Path] | None,
+    resume: bool,
+    overwrite: bool,
+    screen: Terminal,
+) -> None:
+    """Repeat the training of a card."""
+    from regard.tasks.from_card import train_from_card
+
+    options = {"resume": resume, "overwrite": overwrite, "screen": screen, "began": STARTED}
+    try:
+        train_from_card(card, out, pairs or None, dev=dev or None, **options)  # type: ignore[arg-type]
+    finally:
+        screen.close()
+
+
+def _run(task: str, keep_ensemble: bool, deterministic: bool) -> Callable[..., object]:
     """Return the function that trains one model for a task."""
     from regard.tasks.train import train as run
 
     refuse_idle({"--keep-ensemble": keep_ensemble}, "expected --best with it")
-    return partial(run, task=task)
+    return partial(run, task=task, deterministic=deterministic)
 
 
-def _run_best(task: str, keep_ensemble: bool) -> Callable[..., object]:
+def _run_best(task: str, keep_ensemble: bool, deterministic: bool) -> Callable[..., object]:
     """Return the function that trains the best model for a task."""
     from regard.experiments.best.train import train_best
 
+    refuse_idle({"--deterministic": deterministic}, "expected no --best with it")
     return partial(train_best, task=task, keep_ensemble=keep_ensemble)
 
 

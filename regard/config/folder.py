@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from regard.runtime.warnings import RegardWarning
 from regard.text.vocabulary import Vocabulary
 
 FORMAT = 2
+_NUMBERS = re.compile(r"\[\n\s+((?:[-+.\deE]+,?\s+)+)\]")  # a list of numbers, which a card has on one line
 WEIGHTS, RECIPE, CARD, LOG, TRAINING = "model.safetensors", "recipe.toml", "card.json", "log.jsonl", "training"
 
 
@@ -70,6 +72,7 @@ def write_vocabularies(folder: Path, vocabularies: Vocabularies) -> None:
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
     text = json.dumps({"format": FORMAT, **card}, ensure_ascii=False, indent=2) + "\n"
+    text = _NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     write(folder / CARD, text.encode(errors="backslashreplace"))  # file names need not be valid UTF-8
 
 

@@ -75,11 +75,16 @@ def from_toml(text: str, name: str = "recipe") -> Recipe:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}: not TOML: {error}") from None
-    base = tree.pop("base", "rnn")
+    return from_tree(tree, name)
+
+
+def from_tree(tree: Mapping[str, Any], name: str = "recipe") -> Recipe:
+    """Return the recipe of a tree of values, as TOML has them. `name` is what errors call it."""
+    base = tree.get("base", "rnn")
     if not isinstance(base, str) or base not in RECIPES:
         raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {base!r}")
     recipe = RECIPES[base]
-    settings = _flattened(tree)
+    settings = _flattened({key: value for key, value in tree.items() if key != "base"})
     for path in sorted(settings, key=lambda path: path != "model.kind"):  # the kind first: it decides which keys exist
         recipe = _with_setting(recipe, path, settings[path])
     return recipe

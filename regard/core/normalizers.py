@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.core.checks import positive
+from regard.runtime.determinism import cumulative_sum
 from regard.runtime.transforms import active_transform
 
 Estimator = Literal["straight_through", "gumbel", "reinforce"]
@@ -90,7 +91,7 @@ class Sparsemax(Entmax):
         z = _shifted(energies)
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
-        excess = ordered.cumsum(-1) - 1  # Σ of the k largest, less 1
+        excess = cumulative_sum(ordered) - 1  # Σ of the k largest, less 1
         support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
         threshold = excess.gather(-1, support - 1) / support
         return _zero_masked_rows((z - threshold).clamp_min_(0), energies)
@@ -111,8 +112,8 @@ class Entmax15(Entmax):
         z = _shifted(energies) / 2
         ordered = z.sort(-1, descending=True).values
         rank = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
-        mean = ordered.cumsum(-1) / rank
-        deviation = (ordered.square().cumsum(-1) / rank - mean.square()) * rank
+        mean = cumulative_sum(ordered) / rank
+        deviation = (cumulative_sum(ordered.square()) / rank - mean.square()) * rank
         thresholds = mean - ((1 - deviation) / rank).clamp_min_(0).sqrt_()
         support = (thresholds <= ordered).sum(-1, keepdim=True).clamp_min_(1)  # 0 only where there is NaN
         return _zero_masked_rows((z - thresholds.gather(-1, support - 1)).clamp_min_(0).pow_(2), energies)

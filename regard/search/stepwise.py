@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.runtime.determinism import cumulative_sum
 from regard.search import graph_replay
 from regard.search.beam import beam
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
@@ -74,13 +75,13 @@ def sample(
 def nucleus(probabilities: Tensor, p: float) -> Tensor:
     """Set probabilities [..., V] to 0 outside the smallest set of largest ones that sum to at least p."""
     ordered, places = probabilities.sort(-1, descending=True)
-    before = ordered.cumsum(-1) - ordered  # the sum over the more probable tokens
+    before = cumulative_sum(ordered) - ordered  # the sum over the more probable tokens
     return torch.zeros_like(probabilities).scatter(-1, places, ordered.masked_fill(before >= p, 0))
 
 
 def inverse_cdf(probabilities: Tensor, uniforms: Tensor) -> Tensor:
     """Return the tokens [n, 1] at which the cumulative probabilities [n, V] first exceed uniform numbers [n]."""
-    cumulative = probabilities.cumsum(-1)
+    cumulative = cumulative_sum(probabilities)
     thresholds = uniforms.to(cumulative)[:, None] * cumulative[:, -1:]
     return torch.searchsorted(cumulative, thresholds, right=True).clamp(max=probabilities.shape[-1] - 1)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +18,22 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
+from regard.runtime.determinism import reproducible
 from regard.runtime.files import folder_path
+from regard.runtime.machine import cpu_model
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.classification.soft_labels import SoftLabelled
 from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
+from regard.tasks.run_entry import Requirements, RunEntry
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
 from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 from regard.training.loop import Loop, Machine
 from regard.training.out import check_out, create
 from regard.training.progress import Reporter, Screen, Silent
+from regard.training.recorded_plan import RecordedPlan
 from regard.training.task import Task
 
 
@@ -61,8 +67,10 @@ def train(
     threads: int | None = None,
     device: str | None = None,
     precision: Precision = "auto",
+    deterministic: bool = False,
     screen: Screen | None = None,
     began: float | None = None,
+    required: Requirements | None = None,
 ) -> AnyPredictor:
     """Train a model for a task, and keep it in the folder `out`.
 
@@ -78,6 +86,8 @@ def train(
     minutes    plan the run by the clock, set-up and scoring included; they count from the call, or from when it
                `began` by `time.monotonic`
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
+    deterministic    on a GPU: the same arguments give the same weights, bit for bit, as they always do on a CPU
+    required   what `regard.train_from_card` requires of a run that it repeats
     """
     began = time.monotonic() if began is None else began
     folder, seconds = folder_path(out), limit_seconds(minutes)
@@ -89,8 +99,9 @@ def train(
     autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
     chosen = spec.recipe(recipe, settings)
     check_out(folder, resume, overwrite)
-    run = _Run(spec, given, folder, machine, seed, resume, BufferedScreen(screen or Silent()))
-    with locked(folder, run.screen):
+    buffered = BufferedScreen(screen or Silent())
+    run = _Run(spec, given, folder, machine, seed, resume, minutes, deterministic, required, buffered)
+    with reproducible(machine.device, deterministic), locked(folder, run.screen):
         check_out(folder, resume, overwrite)  # again: another training may just have changed it
         return run.train(chosen, (settings or {}) if recipe is None else None, seconds, began)
 
@@ -105,6 +116,9 @@ class _Run:
     machine: Machine
     seed: int
     resume: bool
+    minutes: float | None
+    deterministic: bool
+    required: Requirements | None
     screen: BufferedScreen
 
     def train(
@@ -113,6 +127,8 @@ class _Run:
         """Read the data, train and score. With `settings`, the recipe is chosen by the size of the data."""
         self.screen.status("reading")
         data = self.spec.data(self.given, recipe, self.screen)
+        if self.required is not None:
+            self.required.check(data)
         if settings is not None:
             begun = folders.read_recipe(self.folder) if self.resume else None
             on_gpu = self.machine.device.type == "cuda"
@@ -124,11 +140,11 @@ class _Run:
         if self.resume:
             loop = self._resumed(task, data, seconds, began)
         else:
-            create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed))
+            create(self.folder, task, self._facts(task, data))
             reporter = Reporter(self.folder / folders.LOG, self.screen)
             for line in self.screen.lines:  # shown before there was a log
                 reporter.note("message", text=line)
-            loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
+            loop = self._loop(task, reporter, seconds, began)
         self.screen.status("preparing the first epoch")
         loop.run()
         model = _finish(self.spec, self.folder, loop)
@@ -139,7 +155,7 @@ class _Run:
         """Return the run at its last checkpoint; tell the user if it has already ended."""
         _check_same(self.spec, self.folder, task.recipe, data, self.seed)
         reporter = Reporter(self.folder / folders.LOG, self.screen)
-        loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
+        loop = self._loop(task, reporter, seconds, began)
         loop.resume()
         if "scores" in folders.read_card(self.folder):
             ended = f"{loop.progress.ended} after {loop.progress.update:,} updates"
@@ -147,30 +163,49 @@ class _Run:
             self.screen.say(f"{self.folder}: {notice}")
         return loop
 
+    def _loop(self, task: Task, reporter: Reporter, seconds: float | None, began: float) -> Loop:
+        """Return the run at its beginning; one that repeats a run by the clock has no clock of its own."""
+        plan = None if self.required is None else self.required.plan
+        limit = seconds if plan is None else None
+        return Loop(task, self.folder, self.machine, reporter, limit, began, plan)
 
-def _facts(
-    task: Task, data: TrainingData[Any], languages: tuple[str, str] | None, machine: Machine, seed: int
-) -> dict[str, Any]:
-    """Return the card, as far as it is known before training."""
-    return {
-        **task.facts,
-        "languages": list(languages) if languages else None,
-        "data": {
-            "name": data.name,
-            "lines": data.lines,
-            "sha256": data.digest,
-            "dev_sha256": data.dev_digest,
-            "extra_sha256": data.extra_digest,
-            "train_pairs": task.size,
-            "dev_pairs": len(task.dev),
-        },
-        "parameters": sum(parameter.numel() for parameter in task.model.parameters()),
-        "seed": seed,
-        "precision": machine.precision,
-        "command": " ".join(["regard", *sys.argv[1:]]),
-        "versions": {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()},
-        "hardware": f"{machine.device.type}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
-    }
+    def _facts(self, task: Task, data: TrainingData[Any]) -> dict[str, Any]:
+        """Return the card, as far as it is known before training."""
+        languages, threads = self.given.languages, torch.get_num_threads()
+        run = RunEntry.of(self.given, task.recipe, self.minutes, threads, self.machine, self.deterministic)
+        return {
+            **task.facts,
+            "languages": list(languages) if languages else None,
+            "data": {
+                "name": data.name,
+                "lines": data.lines,
+                "sha256": data.digest,
+                "dev_sha256": data.dev_digest,
+                "extra_sha256": data.extra_digest,
+                "train_pairs": task.size,
+                "dev_pairs": len(task.dev),
+            },
+            "parameters": sum(parameter.numel() for parameter in task.model.parameters()),
+            "seed": self.seed,
+            "precision": self.machine.precision,
+            "command": " ".join(["regard", *sys.argv[1:]]),
+            "run": run.as_dict(),
+            "versions": versions(),
+            "hardware": hardware(self.machine.device, threads),
+        }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions on which the numbers of a training depend."""
+    packages = {name: version(name) for name in ("numpy", "tokenizers")}
+    return {"regard": __version__, "torch": torch.__version__, "python": platform.python_version(), **packages}
+
+
+def hardware(device: torch.device, threads: int) -> str:
+    """Describe the hardware on which the numbers of a training depend."""
+    processor = f"{cpu_model()} ({torch.backends.cpu.get_cpu_capability()})"
+    name = f"{torch.cuda.get_device_name(device)}, {processor}" if device.type == "cuda" else processor
+    return f"{device.type}, {os.cpu_count()} cores, {threads} threads, {name}"
 
 
 def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
@@ -190,8 +225,9 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
     """Score the best model as `evaluate` does, and write the card."""
     card = folders.read_card(folder)
     if "ended" not in card:
-        minutes = round(loop.progress.seconds / 60, 2)
-        folders.write_card(folder, card | {"minutes": minutes, "ended": loop.progress.ended})
+        minutes, plan = round(loop.progress.seconds / 60, 2), RecordedPlan.of(loop.progress) or loop.recorded
+        recorded = {} if plan is None else {"plan": plan.as_dict()}
+        folders.write_card(folder, card | recorded | {"minutes": minutes, "ended": loop.progress.ended})
     model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
         loop.reporter.status("scoring dev")
@@ -201,7 +237,8 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
             folders.write(folder / folders.RECIPE, to_toml(model.recipe))
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
-        model.card |= {"scores": scores.as_dict()}
+        digest = hashlib.sha256((folder / folders.WEIGHTS).read_bytes()).hexdigest()
+        model.card |= {"weights_sha256": digest, "scores": scores.as_dict()}
         folders.write_card(folder, model.card)
         loop.save()  # with the present size of the log
     return model

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.config import folder as folders
 from regard.training.open_ended import DevScore
-from regard.training.plan import Schedule
+from regard.training.plan import PlanStep, Schedule
 
 FILE = "last.safetensors"
 
@@ -37,6 +37,7 @@ class Progress:
     seconds: float = 0.0  # time spent, resumed runs included
     plan: Schedule | None = None
     scores: list[DevScore] = field(default_factory=list)  # of all validations
+    plan_steps: list[PlanStep] = field(default_factory=list)  # the plans so far of a run by the clock
     log_bytes: int = 0  # the size of the log when this was saved
     baseline: float | None = None  # the moving average of the reward, where hard attention is trained by REINFORCE
     ended: str = ""  # why the run ended; empty while it goes on
@@ -49,6 +50,7 @@ class Progress:
         tree = json.loads(text)
         if plan := tree["plan"]:
             tree["plan"] = Schedule(**plan | {"validations": tuple(plan["validations"])})
+        tree["plan_steps"] = [PlanStep(*each) for each in tree.get("plan_steps", ())]
         tree["scores"] = [DevScore(*each) for each in tree["scores"]]
         return cls(**tree)
 

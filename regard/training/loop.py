@@ -23,9 +23,10 @@ from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
 from regard.training.open_ended import DevScore
 from regard.training.pacing import Pacing
-from regard.training.plan import Schedule, by_epochs
+from regard.training.plan import PlanStep, Schedule, by_epochs
 from regard.training.prefetch import Epochs, prefetching
 from regard.training.progress import ADVICE, LOG_INTERVAL, Reporter
+from regard.training.recorded_plan import RecordedPacing, RecordedPlan
 from regard.training.task import Task, Validation
 from regard.training.updating import CapturedUpdater, DivergedError, Updater
 
@@ -50,15 +51,18 @@ class Loop:
         reporter: Reporter,
         seconds: float | None,
         began: float | None = None,
+        recorded: RecordedPlan | None = None,
     ) -> None:
-        """`seconds` may pass since the run `began`, by `time.monotonic`; None: now."""
+        """`seconds` may pass since the run `began`, by `time.monotonic`; None: now. With a `recorded` plan, the run is
+        that of a clock that it does not ask."""
         self.task, self.folder, self.machine, self.reporter = task, folder, machine, reporter
         self.recipe, self.model = task.recipe.training, task.model.to(machine.device).train()
         self.average, self.progress = initial_average(self.model), Progress()
         update = Updater(task, machine.device, machine.precision)
         self._updater = CapturedUpdater(update) if task.can_capture(machine.device) else update
         self._clock = Clock(seconds, began)
-        self._pacing = Pacing(task, self.average, self._clock, machine.device, machine.precision)
+        pacing = Pacing(task, self.average, self._clock, machine.device, machine.precision)
+        self.recorded, self._pacing = recorded, pacing if recorded is None else RecordedPacing(recorded)
         self._epochs = Epochs(task, machine.device)
         self._preparation = 0.0  # seconds per update that the preparation of the epoch took
         self._written = time.monotonic()  # when the last checkpoint was written
@@ -86,8 +90,8 @@ class Loop:
     def run(self) -> None:
         """Train to the end of the plan, of the time or of patience; save a checkpoint if interrupted."""
         progress, device = self.progress, self.machine.device
-        if progress.plan is None and self._clock.limit is None:
-            self._set_plan(self._first_plan())
+        if progress.plan is None:
+            self._begin_plan()
         try:
             products = tf32_products(self.machine.precision, device)
             with deferred_interrupt() as interrupted, products, prefetching(device):
@@ -106,6 +110,16 @@ class Loop:
             self._end("diverged: the loss became NaN; try a lower training.learning_rate")
         finally:
             self._epochs.close()
+
+    def _begin_plan(self) -> None:
+        """Make the first plan; by the clock there is none yet, and what holds until then is recorded."""
+        if self.recorded is not None:
+            self.progress.plan = self.recorded.first
+        elif self._clock.limit is None:
+            self._set_plan(self._first_plan())
+        elif not self.progress.plan_steps:
+            size, sources = self._pacing.batch_fraction(self.progress), self._pacing.validation_sources(None)
+            self._record(Schedule(10**9, (), self.recipe.warmup, batch_fraction=size, validation_sources=sources))
 
     def _first_plan(self) -> Schedule:
         """Return the plan for the recipe's epochs, or one that goes on while dev improves."""
@@ -173,10 +187,17 @@ class Loop:
 
     def _set_plan(self, plan: Schedule) -> None:
         self.progress.plan = plan
+        self._record(plan)
         self.reporter.planned(plan)
         if plan.settled:  # a resumed run can make any other plan again
             with self._clock.paused():
                 self.save()
+
+    def _record(self, plan: Schedule) -> None:
+        """Note a plan of the clock, so that the run can be repeated."""
+        if self._clock.limit is not None:
+            progress = self.progress
+            progress.plan_steps.append(PlanStep.of(plan, progress.update, progress.validations))
 
     def _validate(self) -> None:
         """Validate the averaged model, save it if it is the best so far, and plan again by the time that took."""

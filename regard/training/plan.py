@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard.config.recipe import TrainingRecipe
 
@@ -55,6 +56,23 @@ class Schedule:
         """Return the fraction of scheduled sampling: 0 in the first tenth of the run, then rising linearly."""
         progress = update / max(1, self.expected or self.updates)
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
+
+
+class PlanStep(NamedTuple):
+    """A plan by the clock, as far as it decides what the run computes, and where the run stood when it was made."""
+
+    update: int
+    validations: int  # how many there had been
+    updates: int
+    warmup: int
+    batch_fraction: float
+    peak_factor: float
+    validation_sources: int
+
+    @classmethod
+    def of(cls, plan: Schedule, update: int, validations: int) -> PlanStep:
+        size, peak = plan.batch_fraction, plan.peak_factor
+        return cls(update, validations, plan.updates, plan.warmup, size, peak, plan.validation_sources)
 
 
 def by_epochs(recipe: TrainingRecipe, batches: int) -> Schedule:

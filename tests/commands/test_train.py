@@ -67,3 +67,43 @@ def test_a_mistake_in_train_is_one_line(
     given = [str(names.get(each, each)).replace("PAIRS/", f"{names['PAIRS']}/") for each in arguments]
     assert message in refused(inside("train", "--quiet", *SETTINGS, *given))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder"], "nothing was begun"
+
+
+def test_a_training_is_repeated_from_its_card(files: Path, tmp_path: Path, inside: Inside) -> None:
+    done = inside("train", "--from-card", files / "model", "--out", tmp_path / "again")
+    assert done.returncode == 0 and done.stdout == "", done.stderr
+    assert done.stderr.endswith("the weights are those of the card, bit for bit\n")
+    first, second = ((folder / "model.safetensors").read_bytes() for folder in (files / "model", tmp_path / "again"))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--seed", "1"], "--seed"),
+        (["--precision", "auto", "--task", "translate"], "--task, --precision"),
+        (["--set", "training.epochs=2"], "--set"),
+        (["--reverse"], "--reverse"),
+        (["--best"], "--best"),
+        (["--minutes", "1"], "--minutes"),
+        (["--deterministic"], "--deterministic"),
+        (["--threads", "1", "--device", "cpu"], "--threads, --device"),
+    ],
+)
+def test_options_that_a_card_decides_are_refused(
+    options: list[str], named: str, files: Path, tmp_path: Path, inside: Inside
+) -> None:
+    message = refused(inside("train", "--from-card", files / "model", "--out", tmp_path / "again", *options))
+    assert f"regard: {named}: no effect here; --from-card takes it from the card" in message
+    assert not (tmp_path / "again").exists()
+
+
+def test_pairs_or_a_card_are_needed(tmp_path: Path, inside: Inside) -> None:
+    assert "PAIRS: expected a file of sentence pairs, or --from-card" in refused(
+        inside("train", "--out", tmp_path / "m")
+    )
+
+
+def test_deterministic_with_best_is_refused(files: Path, tmp_path: Path, inside: Inside) -> None:
+    given = ("train", files / "pairs.tsv", "--out", tmp_path / "m", "--best", "--deterministic")
+    assert "--deterministic: no effect here" in refused(inside(*given))

@@ -178,7 +178,8 @@ class BestTranslation:
             self.screen.say(f"{chosen} is better than the student, and is the result")
             for name in (folders.RECIPE, folders.WEIGHTS):
                 folders.write(student / name, (self.work.path / chosen / name).read_bytes())
-            card |= {"scores": folders.read_card(self.work.path / chosen)["scores"]}
+            member = folders.read_card(self.work.path / chosen)
+            card |= {name: member[name] for name in ("scores", "weights_sha256")}
         facts = {"run": self.work.run_digest, "chosen": chosen, STUDENT: own, **scores}
         folders.write_card(student, card | {"minutes": round(self._elapsed / 60, 2), "best": facts})
 

@@ -17,6 +17,7 @@ from regard.config.folder import Vocabularies
 from regard.config.recipe import Recipe, VocabularyRecipe
 from regard.metrics.translation import group, score
 from regard.models.building import TranslationModel, build
+from regard.runtime.determinism import cumulative_sum
 from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
@@ -187,7 +188,7 @@ def _reinforce_loss(log_probability: Tensor, real: Tensor, losses: Tensor, progr
     − Σ_t (R_t − b) log π(chosen_t) / N,      R_t = mean over u ≥ t of log p(y_u)
     """
     step_rewards = torch.zeros_like(log_probability).masked_scatter(real, -losses.to(log_probability.dtype))
-    rewards = step_rewards.flip(1).cumsum(1).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
+    rewards = cumulative_sum(step_rewards.flip(1)).flip(1) / real.flip(1).cumsum(1).flip(1).clamp(min=1)
     mean = float(rewards[real].mean())
     baseline = progress.baseline
     progress.baseline = mean if baseline is None else 0.95 * baseline + 0.05 * mean

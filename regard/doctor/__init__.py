@@ -1,0 +1,1 @@
+"""`regard doctor`: what is installed here, what can run, and whether it computes the right numbers."""
