@@ -18,7 +18,7 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
-from regard.runtime.determinism import reproducible
+from regard.runtime.determinism import fix_cublas_workspace, reproducible
 from regard.runtime.files import folder_path
 from regard.runtime.machine import cpu_model
 from regard.runtime.precision import Precision, autocast, read_device
@@ -96,6 +96,8 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     machine = Machine(read_device(device), precision)
+    if deterministic and machine.device.type == "cuda":
+        fix_cublas_workspace()  # before anything asks the GPU, which starts CUDA
     autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
     chosen = spec.recipe(recipe, settings)
     check_out(folder, resume, overwrite)

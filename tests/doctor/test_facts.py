@@ -55,9 +55,9 @@ def test_only_known_variables_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("TRITON_CACHE_DIR", "/home/ada/cache")
-    told = facts.environment()
-    assert told["OMP_NUM_THREADS"] == "3" and told["TRITON_CACHE_DIR"] == "~/cache"
-    assert "secret" not in told.values() and set(told) <= set(facts.VARIABLES) & set(os.environ)
+    shown = facts.environment()
+    assert shown["OMP_NUM_THREADS"] == "3" and shown["TRITON_CACHE_DIR"] == "~/cache"
+    assert "secret" not in shown.values() and set(shown) <= set(facts.VARIABLES) & set(os.environ)
 
 
 def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ def trained(*arguments: object) -> str:
 )
 def test_a_deterministic_run_is_repeated_bit_for_bit(kind: str, pairs: Path, tmp_path: Path) -> None:
     """Captured updates, replaced cumulative sums, gradients of embeddings and of chosen keys."""
-    recipe, values = KINDS.get(kind, ("transformer", WIDE))
+    recipe, values = KINDS[kind]
     options = ("--recipe", recipe, *settings(**SHORT | values), "--device", "cuda", "--deterministic")
     trained(pairs, "--out", tmp_path / "first", *options)
     assert "the weights are those of the card, bit for bit" in trained(
@@ -105,6 +105,12 @@ def test_a_deterministic_run_is_repeated_bit_for_bit(kind: str, pairs: Path, tmp
         (tmp_path / name / "model.safetensors").read_bytes() for name in ("first", "second", "third")
     )
     assert first == second == third
+
+
+def test_a_deterministic_run_in_bfloat16_is_repeated_bit_for_bit(pairs: Path, tmp_path: Path) -> None:
+    options = (*settings(**SHORT | RNN), "--recipe", "rnn", "--device", "cuda", "--precision", "bf16")
+    trained(pairs, "--out", tmp_path / "first", *options, "--deterministic")
+    assert "bit for bit" in trained("--from-card", tmp_path / "first", "--out", tmp_path / "second")
 
 
 def test_a_deterministic_classifier_is_repeated_bit_for_bit(tmp_path: Path) -> None:
