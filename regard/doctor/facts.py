@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +80,11 @@ def extras() -> dict[str, str]:
 
 
 def _version(name: str) -> str | None:
-    if find_spec(name) is None:
-        return None
+    """Return the version of an installed package; None: it is not installed. A folder of that name is no package."""
     try:
         return version(name)
     except PackageNotFoundError:
-        return "unknown version"
+        return None
 
 
 def cpu() -> dict[str, Any]:

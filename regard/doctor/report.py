@@ -80,10 +80,15 @@ def _kernel_lines(kernels: Any) -> list[str]:
     ]
 
 
+def _title(name: str) -> str:
+    """Return the name of a fact before its value; that of an environment variable as in a shell."""
+    return f"{name}=" if name.isupper() else f"{name.replace('_', ' ')} "
+
+
 def _inline(section: Any) -> str:
     """Return facts in a line."""
     if isinstance(section, Mapping):
-        return ", ".join(f"{name.replace('_', ' ')} {_inline(value)}" for name, value in section.items()) or "none"
+        return ", ".join(f"{_title(name)}{_inline(value)}" for name, value in section.items()) or "none"
     if isinstance(section, Sequence) and not isinstance(section, str):
         return "; ".join(map(_inline, section)) or "none"
     return {True: "yes", False: "no"}.get(section, str(section)) if isinstance(section, bool) else str(section)

@@ -29,7 +29,8 @@ from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.train import train
 from regard.tasks.translation.predictor import Translator
 
-SIZE, FEATURES, LENGTHS = 40, 16, (40, 29)  # queries and keys, their features, and the real keys of each row
+FEATURES = 16
+SIZES = (12, 136)  # queries and keys: kernels for few pairs and for many
 STRIDE = 37  # combinations are taken in steps of this, so that those that fit into the time are of all sorts
 ATTENTION_SECONDS = 2.5  # after which no further combination is begun, on each device
 TOLERANCES = {"cpu": 1e-4, "cuda": 1e-3}  # the largest relative error that passes
@@ -54,7 +55,10 @@ SCORES: dict[str, Callable[[], Score]] = {
     "additive": lambda: Additive(FEATURES, FEATURES, hidden=FEATURES),
 }
 NORMALIZERS: tuple[Normalizer, ...] = (Softmax(), Sparsemax(), Entmax15(), Hard())
-PATTERNS: tuple[Pattern, ...] = (Full(), Causal(), Window(5), Strided(3), Window(3) | Global([0]))
+PATTERNS: tuple[Pattern, ...] = (
+    *(Full(), Causal(), Window(5), Strided(3)),
+    *(Window(3) | Global([0]), Window(4) | Strided(16)),
+)
 
 
 class CheckResult(NamedTuple):
@@ -86,17 +90,17 @@ def _timed(name: str, device: torch.device, check: Callable[[torch.device], tupl
 
 
 def attention_check(device: torch.device, seconds: float = ATTENTION_SECONDS) -> tuple[bool, str]:
-    """Compare contexts and gradients of scores × normalizers × patterns with the reference, as far as time allows."""
-    combinations = list(product(SCORES, NORMALIZERS, PATTERNS))
+    """Compare contexts and gradients of all kinds of attention with the reference, as many as time allows."""
+    combinations = list(product(SCORES, NORMALIZERS, PATTERNS, SIZES))
     began, done, kernels = time.monotonic(), 0, set()
     worst, where = 0.0, "none"
     for number in range(len(combinations)):
-        score, normalizer, pattern = combinations[number * STRIDE % len(combinations)]
-        kernel, error = compared(SCORES[score]().to(device), normalizer, pattern, device)
+        score, normalizer, pattern, size = combinations[number * STRIDE % len(combinations)]
+        kernel, error = compared(SCORES[score]().to(device), normalizer, pattern, size, device)
         kernels.add(kernel)
         done += 1
         if error > worst:
-            worst, where = error, f"{score}, {normalizer}, {pattern} by {kernel}"
+            worst, where = error, f"{score}, {normalizer}, {pattern} over {size} keys, by {kernel}"
         if time.monotonic() - began > seconds:
             break
     counts = f"{done} of {len(combinations)} combinations by {len(kernels)} kernels"
@@ -104,12 +108,14 @@ def attention_check(device: torch.device, seconds: float = ATTENTION_SECONDS) ->
     return passed, f"{counts}, largest error {worst:.1e}" + ("" if passed else f": {where}")
 
 
-def compared(score: Score, normalizer: Normalizer, pattern: Pattern, device: torch.device) -> tuple[str, float]:
+def compared(
+    score: Score, normalizer: Normalizer, pattern: Pattern, size: int, device: torch.device
+) -> tuple[str, float]:
     """Return the kernel that computes such attention, and its largest error in contexts and gradients."""
     generator = torch.Generator().manual_seed(1)
-    rows = torch.randn(4, len(LENGTHS), 1, SIZE, FEATURES, generator=generator).to(device)
+    rows = torch.randn(4, 2, 1, size, FEATURES, generator=generator).to(device)
     query, key, value = (x.clone().requires_grad_() for x in rows[:3])
-    lengths = torch.tensor(LENGTHS, device=device)
+    lengths = torch.tensor([size, 3 * size // 4], device=device)
     with float32_products(exact=True):
         chosen = plan(query, key, value, score=score, pattern=pattern, normalizer=normalizer, lengths=lengths)
         results = [

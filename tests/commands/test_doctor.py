@@ -13,9 +13,20 @@ from tests.commands.run import Inside, refused
 
 def test_the_report_is_plain_text(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     done = inside("doctor", "--threads", "1")
     assert done.returncode == 0, done.stdout
-    for part in ("versions", "regard 0.", "torch 2.", "cpu ", "threads 1", "precision", "kernels on cpu", "self-test"):
+    for part in (
+        "versions",
+        "regard 0.",
+        "torch 2.",
+        "cpu ",
+        "threads 1",
+        "OMP_NUM_THREADS=1",
+        "precision",
+        "kernels on cpu",
+        "self-test",
+    ):
         assert part in done.stdout
     assert "  no     fused" in done.stdout and "not on a GPU" in done.stdout
     assert "ok     attention on cpu" in done.stdout and "ok     translator on cpu" in done.stdout

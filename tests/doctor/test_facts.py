@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 import torch
@@ -61,7 +61,10 @@ def test_only_known_variables_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "find_spec", lambda name: None)
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(facts, "version", missing)
     assert facts.extras()["matplotlib"] == "not installed: no pictures as .png and .pdf"
     assert facts.versions()["torch"] == "missing"
 
