@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -80,6 +81,10 @@ def main() -> None:
         abandon_output()
         _report(describe(error))
         code = 2
+    if launch.connection.made:  # threads of torch's process group may be left, which must not outlive Python
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -9,6 +9,7 @@ them does not wait for a GPU.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -133,7 +134,7 @@ def joined_world() -> Iterator[None]:
     created = not dist.is_initialized()
     if created:
         _connect()
-    world = current_world()
+    world, launch.connection.made = current_world(), True
     try:
         yield
     except RuntimeError as error:
@@ -142,8 +143,11 @@ def joined_world() -> Iterator[None]:
         if world.rank not in REPORTING_RANKS:
             raise ReportedElsewhereError from None
         raise LostProcessError(_lost(world)) from None
-    if created:
-        dist.destroy_process_group()
+    finally:
+        if created:
+            # Threads of the group that are still there when Python ends would end the process with an error.
+            dist.destroy_process_group()
+            gc.collect()
 
 
 def _connect() -> None:
@@ -154,7 +158,10 @@ def _connect() -> None:
         if local < torch.cuda.device_count():
             torch.cuda.set_device(local)
     try:
-        dist.init_process_group(backend)
+        store, rank, size = next(iter(dist.rendezvous("env://")))  # type: ignore[no-untyped-call]
+        # Without an `--rdzv-backend`, torchrun keeps the store of processes that have died, whose addresses are in it.
+        store = dist.PrefixStore(f"regard/{launch.restarts()}", store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     except RuntimeError as error:
         reason = str(error).strip().split("\n")[0]
         raise LostProcessError(f"the processes could not be connected: {reason}") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what `torchrun` sets for every process
 
@@ -45,13 +44,22 @@ def launch_id() -> str:
     return run if run != "none" else f"{socket.gethostname()}/{os.getppid()}"
 
 
+class Connection:
+    """Remembers whether this process was connected to the others."""
+
+    def __init__(self) -> None:
+        self.made = False
+
+
+connection = Connection()
+
+
 def reports_errors() -> bool:
-    """Return whether this process prints errors: the first does, and any other once it is connected to the others.
+    """Return whether this process prints errors: the first does, and any other once it was connected to the others.
 
     What goes wrong before, such as a wrong option, goes wrong in all of them.
     """
-    distributed = sys.modules.get("torch.distributed")
-    return rank() == 0 or (distributed is not None and distributed.is_initialized())
+    return rank() == 0 or connection.made
 
 
 def refuse(name: str, reason: str) -> None:

@@ -131,15 +131,15 @@ class _Run:
         self, recipe: Recipe, settings: Mapping[str, Any] | None, seconds: float | None, began: float
     ) -> AnyPredictor:
         """Read the data, train and score. With `settings`, the recipe is chosen by the size of the data."""
-        with self.machine.world.shared_errors():
+        world = self.machine.world
+        with world.shared_errors():
             data, task = self._read(recipe, settings, seconds)
             if self.resume:
                 _check_same(self.spec, self.folder, task.recipe, data, self.seed)
-            elif self.machine.world.is_first:
-                progress = Progress(
-                    batches_per_update=self.machine.world.size * task.recipe.training.accumulate,
-                    launch=launch.launch_id(),
-                )
+        batches = world.size * task.recipe.training.accumulate
+        progress = Progress(batches_per_update=batches, launch=launch.launch_id())
+        with world.shared_errors():
+            if world.is_first and not self.resume:
                 create(self.folder, task, _facts(task, data, self.given.languages, self.machine, self.seed), progress)
         if self.resume:
             loop = self._resumed(task, seconds, began)
@@ -148,6 +148,7 @@ class _Run:
             for line in self.screen.lines:  # shown before there was a log
                 reporter.note("message", text=line)
             loop = Loop(task, self.folder, self.machine, reporter, seconds, began)
+            loop.progress = progress
         self.screen.status("preparing the first epoch")
         loop.run()
         model = _finish(self.spec, self.folder, loop)

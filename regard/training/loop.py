@@ -309,6 +309,10 @@ def deferred_interrupt(world: World = ALONE) -> Iterator[threading.Event]:
     before = [(each, signal.signal(each, handle)) for each in signals]
     try:
         yield received
+    except RuntimeError:
+        if world.connected:  # another process has ended: torchrun sends SIGTERM, which must not precede the message
+            before = [(each, signal.SIG_IGN) for each, _ in before]
+        raise
     finally:
         for each, handler in before:
             signal.signal(each, handler)

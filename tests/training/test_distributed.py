@@ -130,17 +130,20 @@ def test_a_killed_process_is_restarted(folder: Path, tmp_path: Path) -> None:
         text=True,
     )
     log, deadline = out / "log.jsonl", time.monotonic() + 100
-    while not log.exists() or log.read_bytes().count(b'"validation"') < 3:
+    while not log.exists() or log.read_bytes().count(b'"validation"') < 2:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.002)
     (victim,) = [child for child in children(process.pid) if rank_of(child) == "RANK=1"]
     os.kill(victim, signal.SIGKILL)
-    _, errors = process.communicate(timeout=120)
+    try:
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert errors.count("another of the 2 processes has ended, and process 0 ends too") == 1
     (update,) = [line for line in errors.splitlines() if "restarted: the run goes on from update" in line]
-    assert 0 < int(update.rpartition(" ")[2]) < 60
+    assert 0 < int(update.rpartition(" ")[2]) < 40
     whole = folder / "whole"
     assert toy.differing(toy.weights(out), toy.weights(whole)) == []
     assert toy.differing(toy.last(out), toy.last(whole)) == []
