@@ -158,9 +158,9 @@ def _connect() -> None:
         if local < torch.cuda.device_count():
             torch.cuda.set_device(local)
     try:
-        store, rank, size = next(iter(dist.rendezvous("env://")))  # type: ignore[no-untyped-call]
+        store, rank, size = next(iter(dist.rendezvous("env://")))  # type: ignore[attr-defined]
         # Without an `--rdzv-backend`, torchrun keeps the store of processes that have died, whose addresses are in it.
-        store = dist.PrefixStore(f"regard/{launch.restarts()}", store)
+        store = dist.PrefixStore(f"regard/{launch.restarts()}", store)  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     except RuntimeError as error:
         reason = str(error).strip().split("\n")[0]
