@@ -1,6 +1,6 @@
 """Training in several processes: does it compute what one process computes, how fast, and does it survive a kill?
 
-    python benchmarks/distributed.py [losses] [speed] [kill] [--data PAIRS.tsv] [--runs 3]
+    python benchmarks/distributed.py [losses] [speed] [kill] [--data PAIRS.tsv] [--runs 3] [--kinds rnn,transformer]
 
 Everything runs on the CPU, with gloo. Without the name of a part, all three run. PAIRS: default, the sample.
 
@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,10 @@ def rows_of(kind: str, processes: int, accumulate: int, threads: int, updates: i
 # The parts
 
 
-def losses(data: Path) -> bool:
+def losses(data: Path, kinds: Sequence[str]) -> bool:
     """Compare the losses of 1, 2 and 4 processes with the same batches per update."""
     passed = True
-    for kind in KINDS:
+    for kind in kinds:
         expected = [row[0] for row in rows_of(kind, 1, 4, 1, LOSS_UPDATES, data, "--no-dropout")]
         for processes in (2, 4):
             ours = [row[0] for row in rows_of(kind, processes, 4 // processes, 1, LOSS_UPDATES, data, "--no-dropout")]
@@ -136,11 +137,11 @@ def speed_of(rows: Any) -> float:
     return float(tokens / (rows[-1][2] - rows[SPEED_WARMUP - 1][2]))
 
 
-def speed(data: Path, runs: int) -> bool:
+def speed(data: Path, kinds: Sequence[str], runs: int) -> bool:
     """Compare the speed of two processes with that of one."""
     passed = True
     cases = {"2 processes × 1 thread": (2, 1, 1), "1 × 2, accumulate 2": (1, 2, 2), "1 × 2, accumulate 1": (1, 1, 2)}
-    for kind in KINDS:
+    for kind in kinds:
         speeds: dict[str, list[float]] = {name: [] for name in cases}
         for _ in range(runs):
             for name, (processes, accumulate, threads) in cases.items():
@@ -158,10 +159,10 @@ def speed(data: Path, runs: int) -> bool:
     return passed
 
 
-def kill(data: Path) -> bool:
+def kill(data: Path, kinds: Sequence[str]) -> bool:
     """Kill a process in mid-training, twice, and compare the final model with that of a run without a kill."""
     passed = True
-    for kind in KINDS:
+    for kind in kinds:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             sums = [_trained(kind, data, folder / "whole", 0), _trained(kind, data, folder / "killed", KILLS)]
@@ -204,6 +205,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])  # type: ignore[arg-type]
     parser.add_argument("--data", type=Path, default=samples.folder() / samples.TRAIN)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     for name, kind in (("kind", str), ("accumulate", int), ("threads", int), ("updates", int)):
         parser.add_argument(f"--{name}", type=kind, help=argparse.SUPPRESS)
@@ -214,9 +216,9 @@ def main() -> int:
         return 0
     print("| part | case | result |\n|---|---|---|", flush=True)
     runs = {
-        "losses": lambda: losses(arguments.data),
-        "speed": lambda: speed(arguments.data, arguments.runs),
-        "kill": lambda: kill(arguments.data),
+        "losses": lambda: losses(arguments.data, arguments.kinds),
+        "speed": lambda: speed(arguments.data, arguments.kinds, arguments.runs),
+        "kill": lambda: kill(arguments.data, arguments.kinds),
     }
     passed = [runs[part]() for part in arguments.parts or PARTS]
     print("all bars are met" if all(passed) else "NOT all bars are met")
