@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -21,7 +22,9 @@ from regard.commands.screen import complain, warnings_as_notices
 from regard.commands.streams import abandon_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
+from regard.runtime import launch
 from regard.runtime.interrupts import EXIT_CODE, interrupt_flag
+from regard.runtime.launch import ReportedElsewhereError
 from regard.runtime.version import __version__
 
 BROKEN_PIPE = 141  # the exit code of a program that SIGPIPE ends: 128 and the number of the signal
@@ -78,8 +81,12 @@ def main() -> None:
         code = BROKEN_PIPE
     except OSError as error:
         abandon_output()
-        complain(describe(error))
+        _report(describe(error))
         code = 2
+    if launch.connection.made:  # threads of torch's process group may be left, which must not outlive Python
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
@@ -91,17 +98,20 @@ def _run(arguments: list[str]) -> int:
             group.invoke(context)
     except typer.Exit as end:
         return end.exit_code
+    except ReportedElsewhereError:
+        return 2
     except (KeyboardInterrupt, typer.Abort):
-        complain("interrupted")
+        if launch.rank() == 0:
+            complain("interrupted")
         return EXIT_CODE
     except UsageError as error:
-        complain(describe_usage(error, arguments))
+        _report(describe_usage(error, arguments))
         return 2
     except (ValueError, TypeError, MemoryError) as error:
         if interrupt_flag.received:  # the interrupt surfaced as this error
             complain("interrupted")
             return EXIT_CODE
-        complain(describe(error))
+        _report(describe(error))
         return 2
     except RuntimeError as error:
         if interrupt_flag.received or not is_out_of_memory(error):
@@ -109,6 +119,12 @@ def _run(arguments: list[str]) -> int:
         complain(f"out of memory: {error}")
         return 2
     return 0
+
+
+def _report(text: str) -> None:
+    """Print an error as one line; of several processes with the same one, the first does."""
+    if launch.reports_errors():
+        complain(text)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch, arrange, padded
 from regard.text.examples import Example
 from regard.text.vocabulary import END, SPECIAL
+from regard.training.accumulation import GroupShare
 from regard.training.loop import Loop, Machine
 from regard.training.plan import Schedule
 from regard.training.progress import Reporter, Silent
@@ -93,7 +94,7 @@ def _updates(
         for rows in order[: meter.total]:
             batch = Batch.of([examples[row] for row in rows])
             meter.batch(batch.tokens, batch.target.numel())
-            loop.update(batch, time.monotonic())
+            loop.update(GroupShare([batch]), time.monotonic())
     return meter.report(parameters(task.model))
 
 

@@ -45,7 +45,7 @@ GoldFiles = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int | None, Option(min=1, help="Runs at a time. Default: as many as there are CPU cores; on a GPU, one.")
+    int | None, Option(min=1, help="Runs at a time. Default: as many as there are CPU cores, or one on each GPU.")
 ]
 Resume = Annotated[bool, Option("--resume", help="Do what is missing of the comparison in --out.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the comparison in --out.")]

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.text import Text
 
 from regard.commands.errors import one_line
+from regard.runtime import launch
 from regard.runtime.warnings import RegardWarning
 
 LINE_SECONDS = 20.0  # the interval between lines of progress without a terminal
@@ -24,7 +25,7 @@ class Terminal:
     """The progress of a training run in a terminal; implements `regard.training.progress.Screen`."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._quiet = quiet
+        self._quiet = quiet or launch.rank() > 0  # of several processes only the first shows its progress
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -119,7 +120,8 @@ def warnings_as_notices() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, RegardWarning):
-                complain(str(message))
+                if launch.rank() == 0:
+                    complain(str(message))
             else:
                 default(message, category, *place, **more)
 

@@ -48,9 +48,11 @@ class TrainingRecipe:
     epochs: int | None = None
     """None: a translator trains for as long as dev improves; other tasks choose by the size of the data"""
     batch_tokens: int | None = None
-    """the maximum of source or target tokens in a batch, padding counted"""
+    """the maximum of source or target tokens in a batch of one process, padding counted"""
     batch_sentences: int | None = None
     """the maximum of pairs in a batch; None: as many as fit"""
+    accumulate: int = 1
+    """batches whose gradients each process adds up for one update"""
     max_characters: int | None = None
     """lines with a longer side are skipped; None: six times as long as 95 % of the lines are, at least 1,000"""
     max_tokens: int | None = None
@@ -100,7 +102,7 @@ class TrainingRecipe:
 
     def __post_init__(self) -> None:
         _check_counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
-        _check_counts("training", self, "max_characters", "max_tokens")
+        _check_counts("training", self, "max_characters", "max_tokens", "accumulate")
         whole_number("training", "shift", self.shift)
         if self.learning_rate is not None:
             positive("training", "learning_rate", self.learning_rate)

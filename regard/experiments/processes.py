@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -37,6 +37,9 @@ class Job(Protocol):
 
     @property
     def threads(self) -> int | None: ...
+
+    @property
+    def device(self) -> str | None: ...
 
     @property
     def is_done(self) -> bool:
@@ -156,8 +159,11 @@ def run_all(
     at_once: int,
     watch: Callable[[Sequence[RunProcess], int], None],
     ended: Callable[[RunProcess, str | None], None],
+    gpus: Sequence[str] = (),
 ) -> None:
     """Run the jobs, `at_once` at a time. A job that fails does not end the others.
+
+    `gpus`: each run gets the one of these that the fewest others use; with none of them, the device of its job.
 
     `watch(active, waiting)` is called again and again with the runs that are active and the number of those that wait;
     `ended(run, failure)` when one has ended. An interrupt stops all runs; each writes a checkpoint first.
@@ -166,7 +172,7 @@ def run_all(
     try:
         while waiting or active:
             while waiting and len(active) < at_once:
-                active.append(RunProcess(waiting.pop(0)))
+                active.append(RunProcess(_on_free_gpu(waiting.pop(0), gpus, [run.job for run in active])))
             watch(active, len(waiting))
             time.sleep(POLL_SECONDS)
             for run in [each for each in active if each.has_ended]:
@@ -174,6 +180,12 @@ def run_all(
                 ended(run, run.finish())
     finally:
         _stop(active)
+
+
+def _on_free_gpu(job: Any, gpus: Sequence[str], active: Sequence[Job]) -> Any:
+    """Return the job with the GPU that the fewest active ones use."""
+    used = [each.device for each in active]
+    return replace(job, device=min(gpus, key=used.count)) if gpus else job
 
 
 def _stop(active: Sequence[RunProcess]) -> None:

@@ -98,6 +98,14 @@ def read_device(name: str | None) -> torch.device:
     return device
 
 
+def gpu_names(name: str | None) -> list[str]:
+    """Return the GPUs over which several runs on the device of that name can be spread: all for None and "cuda"."""
+    device = read_device(name)
+    if device.type != "cuda":
+        return []
+    return [f"cuda:{index}" for index in range(torch.cuda.device_count())] if device.index is None else [str(device)]
+
+
 def cpu_has_bfloat16() -> bool:
     """Return whether the processor has bfloat16 instructions."""
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import folder as folders
+from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace
 from regard.runtime.precision import read_device
 from regard.tasks.registry import TASKS, AnyPredictor
@@ -36,7 +37,7 @@ def train_from_card(
     The screen is told which versions and hardware differ from the card's, and in the end whether the weights are equal.
     A run by the clock is repeated by its recorded plan, in whatever time that takes.
     """
-    screen = screen or Silent()
+    screen = screen if screen is not None and launch.rank() == 0 else Silent()
     path = Path(card)
     folder = path.parent if path.name == folders.CARD and not path.is_dir() else path
     facts, name = folders.read_card(folder), str(folder / folders.CARD)
@@ -81,6 +82,9 @@ def differences(card: dict[str, Any], run: RunEntry) -> list[str]:
     device = read_device(run.device)
     if device.type == "cuda" and run.deterministic:
         fix_cublas_workspace()  # before the GPU is asked for its name, which starts CUDA
+    processes, now_processes = card.get("processes", 1), launch.processes()
+    if processes != now_processes:
+        lines.append(f"other processes, which change the result: {now_processes} (card: {processes})")
     here = hardware(device, run.threads)
     if card["hardware"] != here:
         lines.append(f"other hardware, which may change the result: {here} (card: {card['hardware']})")

@@ -15,6 +15,7 @@ from regard.config.recipe import Recipe
 from regard.config.recipe_text import read_recipe
 from regard.look.trace import Trace
 from regard.models.building import load_weights
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.predictor import Predictor, ScoreReport
 from regard.training.progress import Screen
@@ -139,9 +140,9 @@ class TaskSpec(ABC, Generic[P, D]):
     def predictor(self, folder: Path, options: Any, loaded: Loaded) -> P:
         """Return a predictor with an untrained model of the options; the folder has its vocabularies."""
 
-    def score(self, model: P, dev: Any, say: Callable[[str], None]) -> ScoreReport:
+    def score(self, model: P, dev: Any, say: Callable[[str], None], world: World = ALONE) -> ScoreReport:
         """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card and
-        its recipe. `say` reports what was chosen."""
+        its recipe. `say` reports what was chosen. The processes of `world` may share the work."""
         return model.evaluate(dev)
 
     def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:

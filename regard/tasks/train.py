@@ -8,7 +8,8 @@ import platform
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
+from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace, reproducible
+from regard.runtime.distributed import current_world, joined_world, local_device
 from regard.runtime.files import folder_path
 from regard.runtime.machine import cpu_model
 from regard.runtime.precision import Precision, autocast, read_device
@@ -28,6 +31,7 @@ from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
 from regard.tasks.run_entry import Requirements, RunEntry
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
+from regard.training.checkpoint import Progress, read_progress
 from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 from regard.training.loop import Loop, Machine
@@ -49,6 +53,7 @@ class BufferedScreen:
         self._say(text)
 
 
+@joined_world()
 def train(
     data: Texts | SoftLabelled | Images | CaptionedImages,
     out: str | Path,
@@ -88,24 +93,39 @@ def train(
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     deterministic    on a GPU: the same arguments give the same weights, bit for bit, as they always do on a CPU
     required   what `regard.train_from_card` requires of a run that it repeats
+
+    With `torchrun`, all processes call it with the same arguments, and train one model together (docs/distributed.md).
     """
-    began = time.monotonic() if began is None else began
-    folder, seconds = folder_path(out), limit_seconds(minutes)
-    spec, given = task_named(task), Given(data, dev, reverse, languages, extra)
-    spec.check_given(given)
-    if threads is not None:
-        torch.set_num_threads(threads)
-    machine = Machine(read_device(device), precision)
-    if deterministic and machine.device.type == "cuda":
-        fix_cublas_workspace()  # before anything asks the GPU, which starts CUDA
-    autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
-    chosen = spec.recipe(recipe, settings)
-    check_out(folder, resume, overwrite)
-    buffered = BufferedScreen(screen or Silent())
-    run = _Run(spec, given, folder, machine, seed, resume, minutes, deterministic, required, buffered)
-    with reproducible(machine.device, deterministic), locked(folder, run.screen):
-        check_out(folder, resume, overwrite)  # again: another training may just have changed it
+    began, world = time.monotonic() if began is None else began, current_world()
+    with world.shared_errors():
+        folder, seconds = folder_path(out), limit_seconds(minutes)
+        spec, given = task_named(task), Given(data, dev, reverse, languages, extra)
+        spec.check_given(given)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        machine = Machine(local_device(read_device(device)), precision, world)
+        if deterministic and machine.device.type == "cuda":
+            fix_cublas_workspace()  # before anything asks the GPU, which starts CUDA
+        autocast(precision, machine.device)  # raises an error for an unknown precision before anything is read
+        chosen = spec.recipe(recipe, settings)
+    shown = BufferedScreen(screen if screen is not None and world.is_first else Silent())
+    with reproducible(machine.device, deterministic), ExitStack() as lock:
+        with world.shared_errors():
+            if world.is_first:
+                if _is_restarted(folder):
+                    resume, overwrite = True, False
+                check_out(folder, resume, overwrite)
+                lock.enter_context(locked(folder, shown))
+                check_out(folder, resume, overwrite)  # again: another training may just have changed it
+        options = (minutes, deterministic, required)
+        run = _Run(spec, given, folder, machine, seed, world.broadcast(resume), *options, shown)
         return run.train(chosen, (settings or {}) if recipe is None else None, seconds, began)
+
+
+def _is_restarted(folder: Path) -> bool:
+    """Return whether `torchrun` has restarted a run that has written a checkpoint; then it goes on from there."""
+    progress = read_progress(folder / folders.TRAINING) if launch.restarts() else None
+    return progress is not None and progress.launch == launch.launch_id()
 
 
 @dataclass(frozen=True)
@@ -127,6 +147,34 @@ class _Run:
         self, recipe: Recipe, settings: Mapping[str, Any] | None, seconds: float | None, began: float
     ) -> AnyPredictor:
         """Read the data, train and score. With `settings`, the recipe is chosen by the size of the data."""
+        world = self.machine.world
+        with world.shared_errors():
+            data, task = self._read(recipe, settings, seconds)
+            if self.resume:
+                _check_same(self.spec, self.folder, task.recipe, data, self.seed)
+        batches = world.size * task.recipe.training.accumulate
+        progress = Progress(batches_per_update=batches, launch=launch.launch_id())
+        with world.shared_errors():
+            if world.is_first and not self.resume:
+                create(self.folder, task, self._facts(task, data), progress)
+        if self.resume:
+            loop = self._resumed(task, seconds, began)
+        else:
+            reporter = self._reporter()
+            for line in self.screen.lines:  # shown before there was a log
+                reporter.note("message", text=line)
+            loop = self._loop(task, reporter, seconds, began)
+            loop.progress = progress
+        self.screen.status("preparing the first epoch")
+        loop.run()
+        model = _finish(self.spec, self.folder, loop)
+        self.screen.close()
+        return model
+
+    def _read(
+        self, recipe: Recipe, settings: Mapping[str, Any] | None, seconds: float | None
+    ) -> tuple[TrainingData[Any], Task]:
+        """Read the data, and return them with the task."""
         self.screen.status("reading")
         data = self.spec.data(self.given, recipe, self.screen)
         if self.required is not None:
@@ -139,26 +187,19 @@ class _Run:
         task = self.spec.task(data, recipe, self.seed)
         for line in task.skipped:
             self.screen.say(f"{data.name}: {line}")
-        if self.resume:
-            loop = self._resumed(task, data, seconds, began)
-        else:
-            create(self.folder, task, self._facts(task, data))
-            reporter = Reporter(self.folder / folders.LOG, self.screen)
-            for line in self.screen.lines:  # shown before there was a log
-                reporter.note("message", text=line)
-            loop = self._loop(task, reporter, seconds, began)
-        self.screen.status("preparing the first epoch")
-        loop.run()
-        model = _finish(self.spec, self.folder, loop)
-        self.screen.close()
-        return model
+        return data, task
 
-    def _resumed(self, task: Task, data: TrainingData[Any], seconds: float | None, began: float) -> Loop:
+    def _reporter(self) -> Reporter:
+        """Return the reporter; only the first process writes a log."""
+        return Reporter(self.folder / folders.LOG if self.machine.world.is_first else None, self.screen)
+
+    def _resumed(self, task: Task, seconds: float | None, began: float) -> Loop:
         """Return the run at its last checkpoint; tell the user if it has already ended."""
-        _check_same(self.spec, self.folder, task.recipe, data, self.seed)
-        reporter = Reporter(self.folder / folders.LOG, self.screen)
-        loop = self._loop(task, reporter, seconds, began)
-        loop.resume()
+        loop = self._loop(task, self._reporter(), seconds, began)
+        with self.machine.world.shared_errors():
+            loop.resume()
+        if launch.restarts():
+            self.screen.say(f"restarted: the run goes on from update {loop.progress.update:,}")
         if "scores" in folders.read_card(self.folder):
             ended = f"{loop.progress.ended} after {loop.progress.update:,} updates"
             notice = f"training has ended ({ended}): nothing to resume; --overwrite begins anew"
@@ -194,6 +235,7 @@ class _Run:
             "run": run.as_dict(),
             "versions": versions(),
             "hardware": hardware(self.machine.device, threads),
+            **({"processes": self.machine.world.size} if self.machine.world.size > 1 else {}),
         }
 
 
@@ -215,7 +257,9 @@ def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: Tr
     card = folders.read_card(folder)
     digests = (data.digest, data.dev_digest, data.extra_digest)
     begun_digests = tuple(card["data"][name] for name in ("sha256", "dev_sha256", "extra_sha256"))
-    same_recipe = spec.is_same_run(folders.read_recipe(folder), recipe)
+    begun_recipe = folders.read_recipe(folder)  # the number of processes may change, and with it `accumulate`
+    begun_recipe = replace(begun_recipe, training=replace(begun_recipe.training, accumulate=recipe.training.accumulate))
+    same_recipe = spec.is_same_run(begun_recipe, recipe)
     begun, now = (*begun_digests, card["seed"], True), (*digests, seed, same_recipe)
     names = ("data", "dev data", "extra data", "seed", "recipe or settings")
     for name, one, other in zip(names, begun, now, strict=True):
@@ -225,22 +269,26 @@ def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: Tr
 
 def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
     """Score the best model as `evaluate` does, and write the card."""
-    card = folders.read_card(folder)
-    if "ended" not in card:
-        minutes, plan = round(loop.progress.seconds / 60, 2), RecordedPlan.of(loop.progress) or loop.recorded
-        recorded = {} if plan is None else {"plan": plan.as_dict()}
-        folders.write_card(folder, card | recorded | {"minutes": minutes, "ended": loop.progress.ended})
-    model = load(folder, str(loop.machine.device), loop.machine.precision)
+    world = loop.world
+    with world.shared_errors():
+        card = folders.read_card(folder)
+        if "ended" not in card and world.is_first:
+            minutes, plan = round(loop.progress.seconds / 60, 2), RecordedPlan.of(loop.progress) or loop.recorded
+            recorded = {} if plan is None else {"plan": plan.as_dict()}
+            folders.write_card(folder, card | recorded | {"minutes": minutes, "ended": loop.progress.ended})
+    with world.shared_errors():
+        model = load(folder, str(loop.machine.device), loop.machine.precision)
     if "scores" not in model.card:
         loop.reporter.status("scoring dev")
         begun = model.recipe
-        scores = spec.score(model, loop.task.dev, loop.reporter.say)
-        if model.recipe != begun:
+        scores = spec.score(model, loop.task.dev, loop.reporter.say, world)
+        if model.recipe != begun and world.is_first:
             folders.write(folder / folders.RECIPE, to_toml(model.recipe))
         for line in scores.lines():
             loop.reporter.say(f"dev  {line}")
         digest = hashlib.sha256((folder / folders.WEIGHTS).read_bytes()).hexdigest()
         model.card |= {"weights_sha256": digest, "scores": scores.as_dict()}
-        folders.write_card(folder, model.card)
+        if world.is_first:
+            folders.write_card(folder, model.card)
         loop.save()  # with the present size of the log
     return model

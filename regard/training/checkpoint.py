@@ -1,9 +1,10 @@
 """The checkpoint of a run, `training/last.safetensors`: weights, their moving average, the optimizer's moments, the
-states of the random number generators, and the progress. The file is replaced atomically."""
+states of the random number generators of all processes, and the progress. The file is replaced atomically."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class Progress:
     log_bytes: int = 0  # the size of the log when this was saved
     baseline: float | None = None  # the moving average of the reward, where hard attention is trained by REINFORCE
     ended: str = ""  # why the run ended; empty while it goes on
+    batches_per_update: int = 1  # of all processes together
+    launch: str = ""  # the `torchrun` that began the run (runtime/launch.py); empty: none did
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -55,24 +58,53 @@ class Progress:
         return cls(**tree)
 
 
+def random_state() -> dict[str, Tensor]:
+    """Return the states of this process's random number generators."""
+    states = {"cpu": torch.get_rng_state()}
+    return states | {"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else states
+
+
 def write(
-    path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer, progress: Progress
+    path: Path,
+    model: nn.Module,
+    average: dict[str, Tensor],
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    random_states: Sequence[dict[str, Tensor]] | None = None,
 ) -> None:
+    """Write a checkpoint. `random_states` are those of all processes, by rank; None: there is only this one."""
     tensors: dict[str, Tensor] = {f"weights/{name}": tensor for name, tensor in model.named_parameters()}
     tensors |= {f"average/{name}": tensor for name, tensor in average.items()}
     for number, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{key}": value for key, value in moments.items()}
-    tensors["random/cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random/cuda"] = torch.cuda.get_rng_state()
+    for rank, states in enumerate([random_state()] if random_states is None else random_states):
+        tensors |= {f"{_random_name(rank)}/{kind}": state for kind, state in states.items()}
     path.mkdir(exist_ok=True)
     # The optimizer's state may share storage with weights, which safetensors refuses.
     copies = {name: tensor.clone() for name, tensor in tensors.items()}
     folders.write_tensors(path / FILE, copies, {"progress": progress.to_json()})
 
 
-def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> Progress:
-    """Load a checkpoint into model, average, optimizer and random number generators; return its progress."""
+def _random_name(rank: int) -> str:
+    return f"random/{rank}" if rank else "random"
+
+
+def read_progress(path: Path) -> Progress | None:
+    """Return the progress of a checkpoint; None if there is no readable one."""
+    try:
+        with safe_open(path / FILE, "pt") as tensors:
+            return Progress.from_json(tensors.metadata()["progress"])
+    except Exception:  # safetensors raises its own errors, and a damaged file may cause any other
+        return None
+
+
+def read(
+    path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer, rank: int = 0
+) -> Progress:
+    """Load a checkpoint into model, average, optimizer and random number generators; return its progress.
+
+    The random number generators of a process that the checkpoint does not know stay as they are.
+    """
     file = path / FILE
     if not file.is_file():
         raise ValueError(f"{path.parent}: nothing to resume: it has no {path.name}/{FILE}")
@@ -80,23 +112,28 @@ def read(path: Path, model: nn.Module, average: dict[str, Tensor], optimizer: to
         with safe_open(file, "pt") as tensors:
             progress = Progress.from_json(tensors.metadata()["progress"])
             saved = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
-        _restore(saved, model, average, optimizer)
+        _restore(saved, model, average, optimizer, _random_name(rank))
     except Exception as error:  # safetensors raises its own errors, and a damaged file may cause any other
         raise ValueError(f"{file}: damaged: {error}") from None
     return progress
 
 
 def _restore(
-    saved: dict[str, Tensor], model: nn.Module, average: dict[str, Tensor], optimizer: torch.optim.Optimizer
+    saved: dict[str, Tensor],
+    model: nn.Module,
+    average: dict[str, Tensor],
+    optimizer: torch.optim.Optimizer,
+    random_name: str,
 ) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(saved[f"weights/{name}"])
         for name, tensor in average.items():
             tensor.copy_(saved[f"average/{name}"])
-    torch.set_rng_state(saved["random/cpu"])
-    if "random/cuda" in saved and torch.cuda.is_available():
-        torch.cuda.set_rng_state(saved["random/cuda"])
+    if random_name == _random_name(0) or f"{random_name}/cpu" in saved:
+        torch.set_rng_state(saved[f"{random_name}/cpu"])
+    if f"{random_name}/cuda" in saved and torch.cuda.is_available():
+        torch.cuda.set_rng_state(saved[f"{random_name}/cuda"])
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in saved.items():
         if name.startswith("optimizer/"):

@@ -6,18 +6,20 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.config import folder as folders
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.heap import trim_heap
 from regard.runtime.precision import Precision, autocast, tf32_products
 from regard.training import checkpoint, open_ended
+from regard.training.accumulation import GroupShare, GroupUpdater, shared_out
 from regard.training.average import averaged, initial_average, update_average_
 from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
@@ -27,7 +29,7 @@ from regard.training.plan import PlanStep, Schedule, by_epochs
 from regard.training.prefetch import Epochs, prefetching
 from regard.training.progress import ADVICE, LOG_INTERVAL, Reporter
 from regard.training.recorded_plan import RecordedPacing, RecordedPlan
-from regard.training.task import Task, Validation
+from regard.training.task import MakeBatch, Task, Validation
 from regard.training.updating import CapturedUpdater, DivergedError, Updater
 
 CHECK_INTERVAL = 10  # updates on a GPU between two checks for a NaN loss, each of which synchronizes with the GPU
@@ -38,6 +40,7 @@ CHECKPOINT_SECONDS = 110.0  # seconds between two checkpoints, besides those of 
 class Machine:
     device: torch.device
     precision: Precision
+    world: World = ALONE
 
 
 class Loop:
@@ -57,31 +60,52 @@ class Loop:
         that of a clock that it does not ask."""
         self.task, self.folder, self.machine, self.reporter = task, folder, machine, reporter
         self.recipe, self.model = task.recipe.training, task.model.to(machine.device).train()
-        self.average, self.progress = initial_average(self.model), Progress()
-        update = Updater(task, machine.device, machine.precision)
-        self._updater = CapturedUpdater(update) if task.can_capture(machine.device) else update
+        self.world = machine.world
+        self._group = self.world.size * self.recipe.accumulate  # batches of an update
+        self.average, self.progress = initial_average(self.model), Progress(batches_per_update=self._group)
+        self._updater = Updater(task, machine.device, machine.precision)
+        self._update_model = self._model_updater()
         self._clock = Clock(seconds, began)
-        pacing = Pacing(task, self.average, self._clock, machine.device, machine.precision)
+        pacing = Pacing(task, self.average, self._clock, machine.device, machine.precision, self.world)
         self.recorded, self._pacing = recorded, pacing if recorded is None else RecordedPacing(recorded)
         self._epochs = Epochs(task, machine.device)
         self._preparation = 0.0  # seconds per update that the preparation of the epoch took
         self._written = time.monotonic()  # when the last checkpoint was written
         self._consistent = True  # False in the middle of an update, when model and progress do not fit together
+        if not self.world.is_first:  # all have the same weights; dropout must differ
+            torch.manual_seed(hash((torch.initial_seed(), self.world.rank)) % 2**63)
+
+    def _model_updater(self) -> Callable[[GroupShare, Progress], Tensor]:
+        """Return the function that updates the model by this process's share of a group of batches."""
+        update, captured = self._updater, self.task.can_capture(self.machine.device)
+        if self._group > 1 or self.world.connected:
+            if captured:
+                self.reporter.say("updates are not captured as CUDA graphs: that is for one process and one batch each")
+            return GroupUpdater(update, self.task, self.world)
+        single = CapturedUpdater(update) if captured else update
+        return lambda share, progress: single(share.batches[0], progress)
 
     # Checkpoints
 
     def resume(self) -> None:
         """Go on from the checkpoint in the folder."""
         path = self.folder / folders.TRAINING
-        self.progress = checkpoint.read(path, self.model, self.average, self._updater.optimizer)
+        self.progress = checkpoint.read(path, self.model, self.average, self._updater.optimizer, self.world.rank)
+        if self.progress.batches_per_update != self._group:
+            raise ValueError(
+                f"{self.folder}: begun with {self.progress.batches_per_update} batches per update; expected as many "
+                f"processes × training.accumulate, got {self.world.size} × {self.recipe.accumulate}"
+            )
         self.reporter.rewind(self.progress.log_bytes)
         self._clock.began = time.monotonic() - self.progress.seconds
 
     def save(self) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint, with the random states of all processes."""
         self.progress.seconds, self.progress.log_bytes = self._clock.seconds, self.reporter.position
-        path = self.folder / folders.TRAINING
-        checkpoint.write(path, self.model, self.average, self._updater.optimizer, self.progress)
+        states = self.world.gather(checkpoint.random_state())
+        if self.world.is_first:
+            path = self.folder / folders.TRAINING
+            checkpoint.write(path, self.model, self.average, self._updater.optimizer, self.progress, states)
         trim_heap()
         self._written = time.monotonic()
 
@@ -94,12 +118,12 @@ class Loop:
             self._begin_plan()
         try:
             products = tf32_products(self.machine.precision, device)
-            with deferred_interrupt() as interrupted, products, prefetching(device):
+            with deferred_interrupt(self.world) as interrupted, products, prefetching(device):
                 if progress.update and not progress.ended:
                     self._between_updates()  # what was due when the run was interrupted
-                while not (progress.ended or interrupted.is_set()):
+                while not (progress.ended or self._agreed(interrupted)):
                     self._epoch(interrupted)
-            if interrupted.is_set():
+            if self._agreed(interrupted):
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
             self.reporter.say("interrupted: what was learned so far is kept; go on with --resume")
@@ -121,12 +145,20 @@ class Loop:
             size, sources = self._pacing.batch_fraction(self.progress), self._pacing.validation_sources(None)
             self._record(Schedule(10**9, (), self.recipe.warmup, batch_fraction=size, validation_sources=sources))
 
+    def _agreed(self, interrupted: threading.Event) -> bool:
+        """Return whether any process was interrupted."""
+        return self.world.any(interrupted.is_set())[0]
+
     def _first_plan(self) -> Schedule:
         """Return the plan for the recipe's epochs, or one that goes on while dev improves."""
-        batches = self.task.batches_per_epoch()
+        updates = self._updates(self.task.batches_per_epoch())
         if self.recipe.epochs is not None:
-            return by_epochs(self.recipe, batches)
-        return open_ended.first_plan(self.recipe, batches * self.task.expected_epochs)
+            return by_epochs(self.recipe, updates)
+        return open_ended.first_plan(self.recipe, updates * self.task.expected_epochs)
+
+    def _updates(self, batches: int) -> int:
+        """Return the number of updates that so many batches of an epoch make."""
+        return -(-batches // self._group)
 
     def _epoch(self, interrupted: threading.Event) -> None:
         """Run the rest of an epoch, up to an interrupt or a change of the batch size."""
@@ -134,31 +166,39 @@ class Loop:
         began = time.monotonic()
         with self._clock.paused():
             batches = self._epochs.batches(progress.epoch, size)
-        plan, last = progress.plan, progress.update + len(batches) - progress.place
+        plan, last = progress.plan, progress.update + self._updates(len(batches) - progress.place)
         if plan is None or last < plan.updates:
             self._epochs.prepare(progress.epoch + 1, size)
-        self._preparation = (time.monotonic() - began) / len(batches)
-        for make in batches[progress.place :]:
+        self._preparation = (time.monotonic() - began) / self._updates(len(batches))
+        for first in range(progress.place, len(batches), self._group):
             began = time.monotonic()
-            self.update(make(self.machine.device), began, last=progress.place + 1 == len(batches))
+            share = self._share(batches[first : first + self._group])
+            self.update(share, began, last=first + self._group >= len(batches))
             self._between_updates()
-            if progress.ended or interrupted.is_set() or self._pacing.batch_fraction(progress) != size:
+            if progress.ended or self._agreed(interrupted) or self._pacing.batch_fraction(progress) != size:
                 return
 
-    def update(self, batch: Any, began: float, last: bool = False) -> None:
-        """Run one update. `began`: when the making of the batch began; `last`: whether it is the epoch's last batch."""
+    def _share(self, group: Sequence[MakeBatch]) -> GroupShare:
+        """Make the batches of a group that this process computes."""
+        makes, has_filler = shared_out(group, self.world)
+        return GroupShare([make(self.machine.device) for make in makes], has_filler)
+
+    def update(self, share: GroupShare, began: float, last: bool = False) -> None:
+        """Run one update. `began`: when the making of the batches began; `last`: whether they end the epoch."""
         progress, recipe = self.progress, self.recipe
         plan = progress.plan or Schedule(10**9, (), recipe.warmup)
         self._consistent = False
         self._updater.set_learning_rate(plan.learning_rate(progress.update, recipe))
-        loss = self._updater(batch, progress)
+        loss = self._update_model(share, progress)
         if loss.is_cuda and progress.update % CHECK_INTERVAL == 0 and not bool(loss.isfinite()):
             raise DivergedError
         progress.update += 1
-        progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, progress.place + 1)
+        place = progress.place + self._group
+        progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, place)
         update_average_(self.average, self.model, progress.update, recipe.average)
         self._consistent = True
-        self.reporter.update(progress, plan, loss, batch.tokens, time.monotonic() - began, self._clock.seconds)
+        tokens = round(self.world.total(share.tokens))
+        self.reporter.update(progress, plan, loss, tokens, time.monotonic() - began, self._clock.seconds)
         if not loss.is_cuda or progress.update % LOG_INTERVAL == 0:  # the log has just synchronized with the GPU
             self._clock.tick(progress.update)
 
@@ -181,9 +221,13 @@ class Loop:
             self._end("done")
         elif time_is_up:
             self._end("the time is up")
-        elif time.monotonic() - self._written > CHECKPOINT_SECONDS:
+        elif self._checkpoint_due():
             with self._clock.paused_after(progress.update, self.machine.device):
                 self.save()
+
+    def _checkpoint_due(self) -> bool:
+        """Return whether it is time for a checkpoint, by the clock of the first process."""
+        return self.world.any(self.world.is_first and time.monotonic() - self._written > CHECKPOINT_SECONDS)[0]
 
     def _set_plan(self, plan: Schedule) -> None:
         self.progress.plan = plan
@@ -208,10 +252,11 @@ class Loop:
             self.reporter.status("validating")
             with averaged(self.model, self.average), autocast(machine.precision, machine.device):
                 max_sources = self._pacing.validation_sources(plan)
-                validation = self.task.validate(progress.validations, machine.device, max_sources)
+                validation = self.task.validate(progress.validations, machine.device, max_sources, self.world)
+            validation = self.world.broadcast(validation)
             final = self._pacing.rehearse(progress) if follows_clock else None
             best = is_best(progress, validation)
-            if best:
+            if best and self.world.is_first:
                 folders.write_tensors(self.folder / folders.WEIGHTS, self.average)
             record_validation(progress, validation, best)
             progress.seconds = self._clock.seconds
@@ -225,7 +270,7 @@ class Loop:
             self.save()
         if plan is not None and follows_clock:
             progress.plan = self._pacing.timed(plan, time.monotonic() - began, final)
-            if self._clock.measured and progress.update < plan.updates:
+            if self.world.broadcast(self._clock.measured > 0) and progress.update < plan.updates:
                 self._set_plan(self._pacing.plan(progress, self._preparation))
 
     def _end(self, why: str) -> None:
@@ -265,8 +310,12 @@ def _or_inf(loss: float | None) -> float:
 
 
 @contextmanager
-def deferred_interrupt() -> Iterator[threading.Event]:
-    """Set the event at the first Ctrl-C, so that the current update can end; a second one raises KeyboardInterrupt."""
+def deferred_interrupt(world: World = ALONE) -> Iterator[threading.Event]:
+    """Set the event at the first Ctrl-C, so that the current update can end; a second one raises KeyboardInterrupt.
+
+    `torchrun` forwards SIGINT and SIGTERM to all processes, and kills them 30 seconds later: there both set the event,
+    and a second one changes nothing.
+    """
     received = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield received
@@ -274,10 +323,17 @@ def deferred_interrupt() -> Iterator[threading.Event]:
 
     def handle(*_: object) -> None:
         received.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if not world.connected:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGINT, handle)
+    signals = (signal.SIGINT, signal.SIGTERM) if world.connected else (signal.SIGINT,)
+    before = [(each, signal.signal(each, handle)) for each in signals]
     try:
         yield received
+    except RuntimeError:
+        if world.connected:  # another process has ended: torchrun sends SIGTERM, which must not precede the message
+            before = [(each, signal.SIG_IGN) for each, _ in before]
+        raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before:
+            signal.signal(each, handler)

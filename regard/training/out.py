@@ -13,6 +13,7 @@ from regard.config import folder as folders
 from regard.config.recipe_text import to_toml
 from regard.runtime.files import check_new_folder, resolved
 from regard.training import checkpoint
+from regard.training.checkpoint import Progress
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
 from regard.training.task import Task
@@ -44,7 +45,7 @@ def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
         raise ValueError(f"{folder}: nothing to resume: it has no {folders.TRAINING}/{checkpoint.FILE}")
 
 
-def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
+def create(folder: Path, task: Task, card: dict[str, Any], progress: Progress) -> None:
     """Create the folder under a temporary name, with everything that resuming needs, and rename it when it is complete.
 
     It has no `model.safetensors` before the first validation. An existing folder is replaced. If anything fails,
@@ -54,7 +55,7 @@ def create(folder: Path, task: Task, card: dict[str, Any]) -> None:
     for path in (new, old):
         shutil.rmtree(path, ignore_errors=True)
     try:
-        _fill(new, task, card)
+        _fill(new, task, card, progress)
         install(new, folder)
     finally:
         (folder / UNFINISHED).unlink(missing_ok=True)
@@ -83,7 +84,7 @@ def _temporary_paths(folder: Path) -> tuple[Path, Path]:
     return path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
 
 
-def _fill(folder: Path, task: Task, card: dict[str, Any]) -> None:
+def _fill(folder: Path, task: Task, card: dict[str, Any], progress: Progress) -> None:
     """Write everything but weights."""
     folder.mkdir(parents=True)
     (folder / UNFINISHED).touch()
@@ -91,4 +92,6 @@ def _fill(folder: Path, task: Task, card: dict[str, Any]) -> None:
     task.write(folder)
     folders.write_card(folder, card)
     cpu = Machine(torch.device("cpu"), "fp32")
-    Loop(task, folder, cpu, Reporter(folder / folders.LOG, Silent()), None).save()
+    loop = Loop(task, folder, cpu, Reporter(folder / folders.LOG, Silent()), None)
+    loop.progress = progress
+    loop.save()

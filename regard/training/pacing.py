@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.training.average import averaged
 from regard.training.checkpoint import Progress
@@ -28,14 +29,23 @@ PACE_CHANGE = 1.25  # the factor from which on updates count as slower or faster
 
 
 class Pacing:
-    """Plans the rest of a run, again and again as the clock tells more."""
+    """Plans the rest of a run, again and again as the clock tells more.
+
+    Of several processes the first one's clock decides; methods that depend on it must be called by all of them.
+    """
 
     def __init__(
-        self, task: Task, average: dict[str, Tensor], clock: Clock, device: torch.device, precision: Precision
+        self,
+        task: Task,
+        average: dict[str, Tensor],
+        clock: Clock,
+        device: torch.device,
+        precision: Precision,
+        world: World = ALONE,
     ) -> None:
         """`average` are the averaged weights of the task's model."""
         self._task, self._average, self._clock = task, average, clock
-        self._device, self._precision = device, precision
+        self._device, self._precision, self._world = device, precision, world
         self._on_cpu = device.type == "cpu"
         self._measured = 0.0  # when the final scoring was measured
 
@@ -51,19 +61,19 @@ class Pacing:
     def due(self, progress: Progress) -> bool:
         """Return whether it is time to plan."""
         plan = progress.plan
-        if plan is not None and plan.settled:
+        if self._clock.limit is None or (plan is not None and plan.settled):
             return False
-        return self._clock.due(progress.update, plan is not None, self._on_cpu)
+        return self._world.broadcast(self._clock.due(progress.update, plan is not None, self._on_cpu))
 
     def time_is_up(self, progress: Progress) -> bool:
         """Return whether there is only time left for the final scoring, and for a validation if one is due."""
         if self._clock.limit is None:
             return False
         plan, unvalidated = progress.plan, progress.last_validation < progress.update
-        if plan is None:
-            return self._clock.left < 0
-        needed = plan.final_seconds + (plan.validation_seconds if unvalidated else 0.0)
-        return self._clock.left < needed
+        needed = 0.0
+        if plan is not None:
+            needed = plan.final_seconds + (plan.validation_seconds if unvalidated else 0.0)
+        return self._world.broadcast(self._clock.left < needed)
 
     def rehearse(self, progress: Progress) -> float | None:
         """Measure the seconds that the final scoring will take; None: unknown.
@@ -76,11 +86,15 @@ class Pacing:
         trained = plan is not None and progress.update > plan.updates / 2
         expected = HIGH_FINAL * self._clock.limit if plan is None else plan.final_seconds
         with averaged(self._task.model, self._average):
-            final = self._task.rehearse(self._device, self._precision, trained)
+            final = self._rehearsed(trained)
             if final is not None and final > OUTLIER * expected:
-                again = self._task.rehearse(self._device, self._precision, trained)
+                again = self._rehearsed(trained)
                 final = final if again is None else min(final, again)
         return final
+
+    def _rehearsed(self, trained: bool) -> float | None:
+        """Return the seconds that a sample of the final scoring, shared by all processes, takes the first one."""
+        return self._world.broadcast(self._task.rehearse(self._device, self._precision, trained, self._world))
 
     def _outdated(self, plan: Schedule | None) -> bool:
         """Return whether the final scoring should be measured again.
@@ -105,10 +119,10 @@ class Pacing:
         `preparing` are the seconds per update that the preparation of the epoch takes.
         """
         before, final = self.batch_fraction(progress), None
-        if self._outdated(progress.plan):
+        if self._world.broadcast(self._outdated(progress.plan)):
             with self._clock.paused_after(progress.update, self._device):
                 final = self.rehearse(progress)
-        plan = self._by_pace(progress, preparing, final)
+        plan = self._world.broadcast(self._by_pace(progress, preparing, final))
         if plan.batch_fraction != before:
             progress.epoch, progress.place = progress.epoch + 1, 0
             self._clock.clear()
@@ -166,4 +180,5 @@ class Pacing:
             final = FINAL_COST * validation * dev / max(1, min(plan.validation_sources, dev))
         pace = self._clock.pace if self._clock.measured else 0.0
         self._measured = self._clock.seconds
-        return replace(plan, validation_seconds=validation, final_seconds=final, update_seconds=pace)
+        timed = replace(plan, validation_seconds=validation, final_seconds=final, update_seconds=pace)
+        return self._world.broadcast(timed)

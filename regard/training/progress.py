@@ -53,7 +53,8 @@ class Silent:
 class Reporter:
     """Writes the log, and shows progress on the screen."""
 
-    def __init__(self, log: Path, screen: Screen) -> None:
+    def __init__(self, log: Path | None, screen: Screen) -> None:
+        """`log` None: nothing is written, as in all processes but the first."""
         self._log, self._screen = log, screen
         self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)  # (tokens, seconds) of the last updates
         self._losses: list[Tensor] = []
@@ -68,16 +69,18 @@ class Reporter:
     @property
     def position(self) -> int:
         """the size of the log in bytes"""
-        return self._log.stat().st_size if self._log.exists() else 0
+        return self._log.stat().st_size if self._log is not None and self._log.exists() else 0
 
     def rewind(self, position: int) -> None:
         """Remove entries that were logged after a checkpoint: those updates will be repeated."""
-        if self.position > position:
+        if self._log is not None and self.position > position:
             with self._log.open("r+b") as file:
                 file.truncate(position)
 
     def note(self, kind: str, **facts: Any) -> None:
         """Append an entry to the log."""
+        if self._log is None:
+            return
         # JSON has no NaN, which a diverging run may have.
         finite = {
             key: None if isinstance(fact, float) and not math.isfinite(fact) else fact for key, fact in facts.items()

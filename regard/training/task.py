@@ -12,10 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.recipe import Recipe
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
 
+Shares = Sequence[float] | Tensor  # the share of a batch in each term of the loss of an update
+ONE: Shares = (1.0, 1.0)  # the shares of a batch that is the whole update in the terms of its loss
 MakeBatch = Callable[[torch.device], Any]  # returns the batch on that device; `batch.tokens` is its size in the log
 
 
@@ -88,14 +91,44 @@ class Task(ABC):
         return False
 
     @abstractmethod
-    def loss(self, batch: Any, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return (the loss to minimize; the mean loss to report, without gradient); may update `progress.baseline`."""
+    def loss(self, batch: Any, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
+        """Return (the loss to minimize; the mean loss to report, without gradient); may update `progress.baseline`.
+
+        The loss is the sum of its terms, each multiplied by its share (`loss_counts`); the mean loss has no share.
+        """
+
+    def loss_counts(self, batch: Any) -> Tensor:
+        """Return how many items each term of the loss is a mean over, float32 [terms] on the device of the batch.
+
+        The first are those of the mean loss. If an update has several batches, the share of each in a term is its part
+        of these (accumulation.py).
+        """
+        return self._counts(batch.tokens)
+
+    def _counts(self, *counts: float | Tensor) -> Tensor:
+        """Return counts as float32 on the model's device, without waiting for a GPU."""
+        device = next(self.model.parameters()).device
+        return torch.stack(
+            [
+                each.float() if isinstance(each, Tensor) else torch.full((), float(each), device=device)
+                for each in counts
+            ]
+        )
 
     @abstractmethod
-    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
-        """Score the model on the first `max_sources` of dev; the `number`-th source is shown as the example."""
+    def validate(
+        self,
+        number: int,
+        device: torch.device,
+        max_sources: int = MAX_VALIDATION_SOURCES,
+        world: World = ALONE,
+    ) -> Validation:
+        """Score the model on the first `max_sources` of dev; the `number`-th source is shown as the example.
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+        The processes of `world` share the work.
+        """
+
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
         """Measure on a sample how many seconds the final scoring of all of dev would take; None: unknown.
 
         The outputs of a model that is not yet `trained` may have any length: they are taken to be as long as the

@@ -25,7 +25,7 @@ class Updater:
     """Updates a model by AdamW (Loshchilov and Hutter 2019)."""
 
     def __init__(self, task: Task, device: torch.device, precision: Precision) -> None:
-        self._task, self.device, self._precision = task, device, precision
+        self._task, self.device, self.precision = task, device, precision
         self._clip = task.recipe.training.clip
         self.optimizer = optimizer(task.model, task.recipe.training, device)
 
@@ -42,19 +42,23 @@ class Updater:
         On the CPU, raise a DivergedError before the weights change if the loss is NaN or infinite; on a GPU this check
         would synchronize.
         """
-        with autocast(self._precision, self.device):
+        with autocast(self.precision, self.device):
             loss, mean_loss = self._task.loss(batch, progress)
         if not mean_loss.is_cuda and not bool(mean_loss.isfinite()):
             raise DivergedError
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        self.step()
+        return mean_loss
+
+    def step(self) -> None:
+        """Clip the gradient by its norm, and let the optimizer take a step."""
         if self._clip:
             gradients = [weight.grad for weight in self._task.model.parameters() if weight.grad is not None]
             norm = torch.nn.utils.get_total_norm(gradients)
             # The fused optimizer divides gradients by this, which saves a pass over all of them.
             self.optimizer.grad_scale = (norm / self._clip).clamp(min=1)  # type: ignore[attr-defined]
         self.optimizer.step()
-        return mean_loss
 
 
 def optimizer(model: nn.Module, recipe: TrainingRecipe, device: torch.device) -> torch.optim.AdamW:

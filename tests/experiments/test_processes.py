@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -63,6 +64,20 @@ def test_events(scripted: list[str], tmp_path: Path) -> None:
 )
 def test_a_process_that_breaks(script: str, reason: str, scripted: list[str], tmp_path: Path) -> None:
     assert outcome(script, scripted, tmp_path)[0] == reason
+
+
+def test_every_run_gets_a_free_gpu(scripted: list[str], tmp_path: Path) -> None:
+    scripted[0] = "import sys; sys.stdin.readline(); sys.stdin.readline()"  # waits until it is stopped
+    jobs = [replace(JOB, run=str(tmp_path / str(number)), device=None) for number in range(3)]
+    seen: list[list[str | None]] = []
+
+    def watch(active: Sequence[RunProcess], waiting: int) -> None:
+        seen.append([run.job.device for run in active])
+        active[len(seen) % len(active)].stop()
+
+    run_all(jobs, 2, watch, lambda *_: None, ["cuda:0", "cuda:1"])
+    assert seen[0] == ["cuda:0", "cuda:1"]
+    assert all(len(set(devices)) == len(devices) for devices in seen), "two runs never share one"
 
 
 def test_a_run_imports_this_package_and_no_file_of_the_present_folder(

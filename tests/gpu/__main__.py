@@ -27,6 +27,7 @@ PARTS = {
     "translators": ["test_translators.py"],
     "runs": ["test_runs.py"],
     "classifiers": ["test_classifiers.py"],
+    "distributed": ["test_distributed.py"],
 }
 DRAWN = ("dot", "additive", "hard", "torch", "anywhere")
 PROCESSES = min(16, os.cpu_count() or 1)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.runtime import precision
-from regard.runtime.precision import autocast
+from regard.runtime.precision import autocast, gpu_names
 
 CPU = torch.device("cpu")
 
@@ -38,3 +38,10 @@ def test_auto_on_a_gpu_stays_in_float32(monkeypatch: pytest.MonkeyPatch) -> None
 def test_nonsense_is_refused() -> None:
     with pytest.raises(ValueError, match="precision: expected auto, fp32 or bf16, got 'fp8'"):
         autocast("fp8", CPU)  # type: ignore[arg-type]
+
+
+def test_the_gpus_over_which_runs_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    assert gpu_names(None) == gpu_names("cuda") == ["cuda:0", "cuda:1", "cuda:2"]
+    assert gpu_names("cuda:1") == ["cuda:1"] and gpu_names("cpu") == []

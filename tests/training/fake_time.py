@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.recipe_text import read_recipe
+from regard.runtime.distributed import ALONE, World
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
 from regard.training.task import MakeBatch, Validation
@@ -98,12 +99,12 @@ class Task:
         """Decoding to the limit of length, at first."""
         return self.costs.early if self.done < 50 else 1.0
 
-    def validate(self, number: int, device: torch.device, max_sources: int = 1000) -> Validation:
+    def validate(self, number: int, device: torch.device, max_sources: int = 1000, world: World = ALONE) -> Validation:
         self.time.passes(min(max_sources, len(self.dev)) * self.costs.a_source * self._longer)
         self.tried.append(max_sources)
         return Validation(float(self.done), "", "", {}, 1.0 / self.done)
 
-    def rehearse(self, device: torch.device, precision: Any, trained: bool) -> float | None:
+    def rehearse(self, device: torch.device, precision: Any, trained: bool, world: World = ALONE) -> float | None:
         took = self.costs.final / 16 * (self._longer if trained else 1.0)
         if self.spike and self.time.now - self.time.began > self.spike:
             self.spike, took = 0.0, 6 * took

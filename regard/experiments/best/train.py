@@ -18,6 +18,7 @@ from regard.experiments.best import classification, translation
 from regard.experiments.best.translation import BestTranslation, best_recipe
 from regard.experiments.best.work import WorkFolder
 from regard.experiments.processes import available_cores
+from regard.runtime import launch
 from regard.runtime.files import folder_path
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, load, task_named
@@ -61,6 +62,7 @@ def train_best(
     many as there are cores, or all on a GPU). `keep_ensemble` keeps the members, in `out`/ensemble. Until the end,
     everything stands in `out`.parts, and `resume` goes on from there.
     """
+    launch.refuse("best", "trains its models in processes of its own, one on each GPU")
     began, screen = time.monotonic() if began is None else began, screen or Silent()
     spec, given = task_named(task), Given(data, dev, reverse, languages)
     _check(spec, given, minutes, members=members, backward=backward, jobs=jobs)

@@ -23,7 +23,7 @@ from regard.experiments.best.job import MemberJob
 from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
 from regard.experiments.best.work import DEV, MEMBER, STUDENT, TRAIN, WorkFolder
 from regard.experiments.processes import RunProcess, available_cores, run_all
-from regard.runtime.precision import Precision, read_device
+from regard.runtime.precision import Precision, gpu_names, read_device
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.spec import Given
 from regard.tasks.train import train
@@ -87,7 +87,8 @@ class BestTranslation:
                 job.execute(self.screen)
         else:
             threads = None if self.on_gpu else max(1, available_cores() // at_once)
-            run_all([replace(job, threads=threads) for job in jobs], at_once, self._watch, self._ended)
+            jobs = [replace(job, threads=threads) for job in jobs]
+            run_all(jobs, at_once, self._watch, self._ended, gpu_names(self.device))
         self.screen.close()
         self.screen.say(f"{clock(self._elapsed)} so far")
 

@@ -25,8 +25,9 @@ from regard.experiments.compare.samples import sample_sentences
 from regard.experiments.compare.table import csv_text
 from regard.experiments.processes import RunProcess, available_cores, run_all
 from regard.metrics.translation import group
+from regard.runtime import launch
 from regard.runtime.files import folder_path, write_file
-from regard.runtime.precision import Precision, autocast, read_device
+from regard.runtime.precision import Precision, autocast, gpu_names, read_device
 from regard.tasks.registry import TRANSLATION
 from regard.tasks.spec import Given, Texts, TrainingData
 from regard.training.clock import limit_seconds
@@ -67,8 +68,9 @@ def compare(
     minutes    the time limit of each run; None: as long as `regard.train` without `minutes`
     gold       files of sentence pairs and of their links: adds the alignment error rate
     resume     do what is missing of the comparison in `out`; `overwrite`: begin anew there
-    jobs       runs at a time; None: as many as there are cores, or one on a GPU
+    jobs       runs at a time; None: as many as there are cores, or one on each GPU
     """
+    launch.refuse("compare", "trains its models in processes of its own, one on each GPU")
     _check_numbers(seeds, minutes, jobs)
     watcher, on_gpu = watcher or SilentWatcher(), read_device(device).type == "cuda"
     autocast(precision, read_device(device))  # raises an error for an unknown precision before anything is read
@@ -164,7 +166,8 @@ class _Comparing:
         # Seed by seed, so that an early look at the folder already compares all kinds.
         every = [self._job(kind, seed) for seed in self.plan.seeds for kind in self.kinds]
         missing = [job for job in every if not job.is_done]
-        at_once = max(1, min(len(missing), jobs or (1 if self.on_gpu else cores)))
+        gpus = gpu_names(self.device)
+        at_once = max(1, min(len(missing), jobs or (max(1, len(gpus)) if self.on_gpu else cores)))
         threads = None if self.on_gpu else max(1, cores // at_once)
         if missing:
             limit = "" if self.plan.minutes is None else f", {self.plan.minutes:g} min each"
@@ -180,7 +183,7 @@ class _Comparing:
             progress.ended(run, failure)
 
         try:
-            run_all([replace(job, threads=threads) for job in missing], at_once, progress.watch, ended)
+            run_all([replace(job, threads=threads) for job in missing], at_once, progress.watch, ended, gpus)
         finally:
             self.watcher.close()
 

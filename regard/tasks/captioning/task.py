@@ -20,6 +20,7 @@ from regard.config.recipe import Recipe
 from regard.models.images.captioner import CaptionerOptions, build_captioner
 from regard.models.images.model import ImageOptions
 from regard.models.transformer.model import Transformer
+from regard.runtime.distributed import ALONE, World
 from regard.search.hypothesis import LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.images.data import CaptionedImages
@@ -30,7 +31,7 @@ from regard.text.vocabulary import Vocabulary, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import MakeBatch, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation
 
 BATCH = 128  # images that are captioned together
 
@@ -88,26 +89,33 @@ class CaptioningTask(TextTask):
 
     # Loss and dev
 
-    def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
+    def loss(self, batch: Batch, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         decoded = self.model(batch.source, batch.lengths, batch.target)
         output, expected = batch.real_tokens(decoded.output), batch.real_tokens(batch.expected)
         layer = self.model.output
         smoothing = self.recipe.training.label_smoothing
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing)
-        return loss, losses.mean()
+        return loss * shares[0], losses.mean()
 
-    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
+    def validate(
+        self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
+    ) -> Validation:
         images = self.dev.subset(torch.arange(min(max_sources, len(self.dev))))
         self.model.eval()
-        captions: list[str] = []
-        for batch in images.pixels.split(BATCH):
-            hypotheses = greedy(self.model, batch.to(device), patch_counts(batch, self.options), self.limit)
-            captions += [self.vocabulary.decode(hypothesis.tokens) for hypothesis in hypotheses]
+        captions = world.map(range(len(images)), lambda rows: self._captions(images.pixels[list(rows)], device))
         self.model.train()
         exact = 100 * sum(a == b for a, b in zip(captions, images.captions, strict=True)) / len(captions)
         shown = number % len(captions)
         example = f"{images.captions[shown]}  →  {captions[shown] or '(nothing)'}"
         return Validation(exact, f"exact {exact:.1f} %", example, {"exact": round(exact, 3)})
+
+    def _captions(self, pixels: Tensor, device: torch.device) -> list[str]:
+        """Return the captions of images, searched for greedily."""
+        captions: list[str] = []
+        for batch in pixels.split(BATCH):
+            hypotheses = greedy(self.model, batch.to(device), patch_counts(batch, self.options), self.limit)
+            captions += [self.vocabulary.decode(hypothesis.tokens) for hypothesis in hypotheses]
+        return captions
 
 
 def patch_counts(pixels: Tensor, options: ImageOptions) -> Tensor:

@@ -14,6 +14,7 @@ from regard.evidence.of_label import examined_label
 from regard.look.trace import Trace
 from regard.metrics.classification import LabelScores
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.soft_labels import SoftLabelled, SoftLabelledData
@@ -51,7 +52,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         model = TextClassifier(options, len(reader.vocabulary), len(reader.spelling), len(labels))
         return Classifier(model, *loaded, reader, labels)
 
-    def score(self, model: Classifier, dev: Pairs, say: Callable[[str], None]) -> LabelScores:
+    def score(self, model: Classifier, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> LabelScores:
         model.calibrate(dev)
         return model.evaluate(dev, allow_unknown=True)
 

@@ -21,6 +21,7 @@ from regard.metrics.classification import LabelScores, score_labels
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.models.documents.counts import Folds
 from regard.runtime.device_cache import device_constant
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision, autocast
 from regard.tasks.classification.labelling import BATCH, Labeller
 from regard.tasks.classification.soft_labels import SoftLabels, mixed_targets, soft_cross_entropy
@@ -32,7 +33,7 @@ from regard.text.pairs import Pair
 from regard.text.vocabulary import learn
 from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import MakeBatch, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation
 
 MAX_FITTED_WORDS = 4_000_000  # words of training texts that `tfidf` is fitted to at most
 MAX_REHEARSED = 100  # texts of dev on which the time of the final scoring is measured
@@ -140,26 +141,38 @@ class ClassificationTask(TextTask):
     def can_capture(self, device: torch.device) -> bool:
         return self.model.can_capture(device)
 
-    def loss(self, batch: DocumentBatch, progress: Progress) -> tuple[Tensor, Tensor]:
+    def _label_weights(self, device: torch.device) -> Tensor | None:
+        """Return the weight of each label in the loss on the device; None: all weigh the same."""
+        weights = tuple(self.weights.tolist())
+        return device_constant(weights, torch.float32, device) if self.recipe.training.balance else None
+
+    def loss_counts(self, batch: DocumentBatch) -> Tensor:
+        """Return the number of texts, or with balanced labels the sum of their weights."""
+        assert batch.labels is not None
+        real, weights = batch.labels != IGNORED, self._label_weights(batch.labels.device)
+        return self._counts((real if weights is None else weights[batch.labels.masked_fill(~real, 0)] * real).sum())
+
+    def loss(self, batch: DocumentBatch, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         """Return the mean cross-entropy of the trained members' own logits; balanced labels count more if rare."""
         assert batch.labels is not None
         logits, training = self.model.trained_logits(batch).float(), self.recipe.training  # [J, B, C]
-        label_weights = tuple(self.weights.tolist())
-        weights = device_constant(label_weights, torch.float32, logits.device) if training.balance else None
+        weights = self._label_weights(logits.device)
         gold = batch.labels.expand(len(logits), -1).flatten()
         loss = smoothed_cross_entropy(logits.flatten(0, 1), gold, weights, training.label_smoothing)
         if batch.soft_labels is not None:
             soft = batch.soft_labels.expand(len(logits), -1, -1).flatten(0, 1)
             loss = torch.lerp(loss, soft_cross_entropy(logits.flatten(0, 1), soft, gold, weights), training.soft_labels)
-        return loss, loss.detach()
+        return loss * shares[0], loss.detach()
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
+    def validate(
+        self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
+    ) -> Validation:
         dev = self.dev[:max_sources]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
-        labellings = labeller.label([pair.source for pair in dev], device)
+        labellings = world.map([pair.source for pair in dev], lambda texts: labeller.label(texts, device))
         by_length = sorted(range(len(dev)), key=lambda row: (len(dev[row].source), row))
         probed = by_length[len(by_length) // 4 :][:PROBES]  # short enough for a page, and not the shortest
         # Their traces are those of the expected labels, which are the same at every validation.
@@ -187,7 +200,7 @@ class ClassificationTask(TextTask):
         constant = CONSTANT if no_better_than_constant(scores, [pair.target for pair in dev]) else ""
         return Validation(score, summary, example, facts, scores.log_loss, constant)
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
         """Time the labelling of a sample of dev: calibration and evaluation each label all of it. On a GPU, where the
         first batch may also compile, the time is unknown."""
         if device.type != "cpu":

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 
 from regard.config.recipe import Recipe
 from regard.models.images.model import ImageModel, ImageOptions
+from regard.runtime.distributed import ALONE, World
 from regard.tasks.images.data import Images
 from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import MakeBatch, Task, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Task, Validation
 
 BATCH = 256  # images that are classified together
 
@@ -82,13 +83,15 @@ class ImageTask(Task):
 
     # Loss and dev
 
-    def loss(self, batch: ImageBatch, progress: Progress) -> tuple[Tensor, Tensor]:
+    def loss(self, batch: ImageBatch, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         smoothing = self.recipe.training.label_smoothing
         logits = self.model(batch.pixels).logits.float()
         loss = nn.functional.cross_entropy(logits, batch.classes, label_smoothing=smoothing)
-        return loss, loss.detach()
+        return loss * shares[0], loss.detach()
 
-    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
+    def validate(
+        self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
+    ) -> Validation:
         images = self.dev.subset(torch.arange(min(max_sources, len(self.dev))))
         self.model.eval()
         predicted = image_logits(self.model, images.pixels, device).argmax(-1)

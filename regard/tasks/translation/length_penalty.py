@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from regard.metrics.translation import Scores, chrf, score
 from regard.models.packed_model import PackedModel
+from regard.runtime.distributed import ALONE, World
 from regard.search.beam import beam
 from regard.search.hypothesis import Hypothesis
 from regard.tasks.translation.predictor import BATCH, Search, Translator
@@ -33,24 +34,33 @@ class PenaltyChoice:
 
 
 def final_scores(
-    translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]]
+    translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]], world: World = ALONE
 ) -> tuple[Scores, PenaltyChoice | None]:
-    """Score a model as `evaluate` does; before, choose its length penalty if the recipe leaves it open."""
+    """Score a model as `evaluate` does; before, choose its length penalty if the recipe leaves it open.
+
+    The processes of `world` share the sources.
+    """
     if translator.recipe.search.length_penalty is not None:
-        return score(translator.translate(sources), references), None
-    choice = choose_penalty(translator, sources, references)
-    translations = translator.translate(sources) if translator.search.mbr else choice.translations
+        return score(world.map(sources, translator.translate), references), None
+    choice = choose_penalty(translator, sources, references, world)
+    translations = world.map(sources, translator.translate) if translator.search.mbr else choice.translations
     return score(translations, references), choice
 
 
 def choose_penalty(
-    translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]]
+    translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]], world: World = ALONE
 ) -> PenaltyChoice:
     """Translate dev once, and choose the penalty by chrF++. Without a beam there is nothing to choose."""
     search = Search(translator.search.beam)
     if search.beam == 1:
-        return PenaltyChoice(DEFAULT, translator.translate(sources, search), {})
-    translations = translations_by_penalty(translator, sources, search.beam)
+        greedy = world.map(sources, lambda part: translator.translate(part, search))
+        return PenaltyChoice(DEFAULT, greedy, {})
+
+    def translated(part: Sequence[str]) -> list[tuple[str, ...]]:
+        return list(zip(*translations_by_penalty(translator, part, search.beam).values(), strict=True))
+
+    of_sources = world.map(sources, translated)  # of each source, the translations by all penalties
+    translations = {penalty: [each[place] for each in of_sources] for place, penalty in enumerate(PENALTIES)}
     scores = {penalty: chrf(texts, references) for penalty, texts in translations.items()}
     penalty = chosen_penalty(scores, len(sources))
     return PenaltyChoice(penalty, translations[penalty], scores)

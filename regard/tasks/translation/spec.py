@@ -19,6 +19,7 @@ from regard.metrics.translation import Scores, group, score
 from regard.models.building import ModelOptions, build
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
@@ -69,9 +70,9 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         model = build(options, len(vocabularies.source), len(vocabularies.target))
         return Translator(model, *loaded, vocabularies, str(folder))
 
-    def score(self, model: Translator, dev: Pairs, say: Callable[[str], None]) -> Scores:
+    def score(self, model: Translator, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> Scores:
         """Score a model on dev; before, choose its length penalty there if the recipe leaves it open."""
-        scores, choice = final_scores(model, *group(dev))
+        scores, choice = final_scores(model, *group(dev), world)
         if choice is not None:
             search = replace(model.recipe.search, length_penalty=choice.penalty)
             model.recipe = replace(model.recipe, search=search)

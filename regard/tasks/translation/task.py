@@ -18,6 +18,7 @@ from regard.config.recipe import Recipe, VocabularyRecipe
 from regard.metrics.translation import group, score
 from regard.models.building import TranslationModel, build
 from regard.runtime.determinism import cumulative_sum
+from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
@@ -34,7 +35,7 @@ from regard.text.vocabulary import PAD, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
 from regard.training.plan import MAX_VALIDATION_SOURCES, Schedule
-from regard.training.task import MakeBatch, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation
 
 MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
 
@@ -128,7 +129,11 @@ class TranslationTask(TextTask):
         on_device = self.guide is None and self.recipe.training.scheduled_sampling == 0
         return on_device and self.model.can_capture(device)
 
-    def loss(self, batch: Batch, progress: Progress) -> tuple[Tensor, Tensor]:
+    def loss_counts(self, batch: Batch) -> Tensor:
+        """Return the numbers of target tokens and, with guided attention, of those with a link."""
+        return self._counts(batch.tokens, 0.0 if batch.alignment is None else batch.alignment.any(-1).sum())
+
+    def loss(self, batch: Batch, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         """Return the cross-entropy, plus the loss terms of consistency training, of guided attention, and of REINFORCE
         for hard attention."""
         training = self.recipe.training
@@ -144,22 +149,25 @@ class TranslationTask(TextTask):
         smoothing, consistency = training.label_smoothing, training.consistency
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing, padding, consistency)
         cross_entropy = losses.sum() / (expected != PAD).sum() if consistency else loss.detach()
-        if batch.alignment is not None:
-            loss = loss + training.guided_attention * guided_loss(decoded.weights, batch.alignment)
         if decoded.log_probability is not None and self.model.reinforced:
             loss = loss + _reinforce_loss(decoded.log_probability, batch.expected != PAD, losses, progress)
+        loss = loss * shares[0]  # both are means over target tokens
+        if batch.alignment is not None:
+            loss = loss + shares[1] * training.guided_attention * guided_loss(decoded.weights, batch.alignment)
         return loss, cross_entropy
 
     # Dev
 
-    def validate(self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES) -> Validation:
+    def validate(
+        self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
+    ) -> Validation:
         sources, references = group(self.dev)
         inputs = ValidationInputs(
             self.model, self.vocabularies, self.limit, sources[:max_sources], references[:max_sources]
         )
-        return validate(inputs, number, device)
+        return validate(inputs, number, device, world)
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool) -> float | None:
+    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
         """Time the final scoring of a batch of sources of middling length, with the choice of an open length penalty.
 
         On a GPU, where the first batch also compiles and captures, the time is unknown."""
@@ -176,7 +184,7 @@ class TranslationTask(TextTask):
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
         score(sample[:1], sample_references[:1])  # so that imports are not timed
         began = time.monotonic()
-        final_scores(translator, sample, sample_references)
+        final_scores(translator, sample, sample_references, world)
         seconds = time.monotonic() - began
         self.model.train()
         return LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))

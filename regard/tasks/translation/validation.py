@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from regard.look.trace import Trace
 from regard.metrics import translation as scoring
 from regard.models.building import TranslationModel
 from regard.models.packed_model import PackedModel, SearchModel
+from regard.runtime.distributed import ALONE, World
 from regard.search.hypothesis import Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.translation.tracing import Tracer
@@ -42,14 +44,14 @@ class ValidationInputs(NamedTuple):
     references: list[list[str]]
 
 
-def validate(inputs: ValidationInputs, number: int, device: torch.device) -> Validation:
+def validate(inputs: ValidationInputs, number: int, device: torch.device, world: World = ALONE) -> Validation:
     """Translate and score; the `number`-th validation shows the translation of the `number`-th source."""
     inputs.model.eval()
-    hypotheses = translate_all(inputs.model, inputs.vocabularies, inputs.limit, inputs.sources, device)
+    translations = world.map(inputs.sources, partial(_translated, inputs, device))
     probes = _probes(inputs, device)
-    loss = dev_loss(inputs, device)
+    loss = dev_loss(inputs, device, world)
     inputs.model.train()
-    texts = [inputs.vocabularies.target.decode(hypothesis.tokens) for hypothesis in hypotheses]
+    texts = [inputs.vocabularies.target.decode(tokens) for tokens in translations]
     chrf, chance = scoring.chrf_and_chance(texts, inputs.references)
     hits = sum(text in options for text, options in zip(texts, inputs.references, strict=True))
     exact = 100 * hits / len(texts)
@@ -64,7 +66,7 @@ def validate(inputs: ValidationInputs, number: int, device: torch.device) -> Val
         "probes": [trace.as_dict() for trace in probes],
     }
     example = f"{inputs.sources[shown]}  →  {texts[shown] or '(nothing)'}"
-    same = len(texts) > 1 and _all_alike([hypothesis.tokens for hypothesis in hypotheses])
+    same = len(texts) > 1 and _all_alike(translations)
     summary = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
     score = choosing_score(chrf, chance, len(texts), same)
     constant = SAME if same else UNRELATED if len(texts) > 1 and chrf <= chance else ""
@@ -84,8 +86,14 @@ def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> floa
     return 0.0 if same else above if above >= MIN_CHRF_ABOVE_CHANCE else MIN_SCORE
 
 
+def _translated(inputs: ValidationInputs, device: torch.device, sources: Sequence[str]) -> list[list[int]]:
+    """Return the target tokens of each source."""
+    hypotheses = translate_all(inputs.model, inputs.vocabularies, inputs.limit, sources, device)
+    return [hypothesis.tokens for hypothesis in hypotheses]
+
+
 @torch.no_grad()
-def dev_loss(inputs: ValidationInputs, device: torch.device) -> float | None:
+def dev_loss(inputs: ValidationInputs, device: torch.device, world: World = ALONE) -> float | None:
     """Return the cross-entropy per token of the first reference of each source, with teacher forcing.
 
     References longer than the maximum length do not count; None if no other is left.
@@ -93,7 +101,7 @@ def dev_loss(inputs: ValidationInputs, device: torch.device) -> float | None:
     sources = inputs.vocabularies.source.encode_all(inputs.sources)
     targets = inputs.vocabularies.target.encode_all([options[0] for options in inputs.references])
     pairs = [Example(*both) for both in zip(sources, targets, strict=True)]
-    fitting = [pair for pair in pairs if len(pair.target) < inputs.limit.max_length(len(pair.source) + 1)]
+    fitting = world.share([pair for pair in pairs if len(pair.target) < inputs.limit.max_length(len(pair.source) + 1)])
     total, count = torch.zeros((), dtype=torch.float64), 0
     for rows in arrange(fitting, BATCH, LOSS_TOKENS, 0, 0) if fitting else []:
         batch = Batch.of([fitting[row] for row in rows], device)
@@ -103,6 +111,7 @@ def dev_loss(inputs: ValidationInputs, device: torch.device) -> float | None:
         _, losses = smoothed_loss(output, layer.weight, layer.bias, expected, 0.0)
         total += losses.double().sum().cpu()
         count += len(losses)
+    total, count = world.sum_(total), round(world.total(count))
     return float(total / count) if count else None
 
 
