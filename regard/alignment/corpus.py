@@ -192,3 +192,8 @@ def _frequencies(parts: Iterable[tuple[Ints, Floats]], size: int) -> Floats:
         amounts = np.broadcast_to(counts, words.shape).astype(np.float64).ravel()
         totals.index_add_(0, torch.from_numpy(words.ravel()), torch.from_numpy(amounts))
     return np.asarray(totals.numpy()[:size])
+
+
+def sums(ids: Ints, amounts: Floats, size: int) -> Floats:
+    """Return [size]: the sum of the amounts of each id."""
+    return np.asarray(np.bincount(ids, amounts, size), np.float64)

@@ -6,12 +6,12 @@ its own counts, as if these sentences were part of it, but with links that stay 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regard.alignment.corpus import Floats, Ints, TokenizedCorpus, WordPairs
+from regard.alignment.corpus import Floats, Ints, TokenizedCorpus, WordPairs, sums
 from regard.alignment.hmm import Expectations
 from regard.alignment.lexicon import PriorCounts
 from regard.alignment.word_prior import prefix_ids
@@ -40,17 +40,17 @@ class Priors:
         words = WordPairs(
             source_prefixes,
             target_prefixes,
-            np.bincount(sources, self.words.source_counts, len(source_prefixes)),
-            np.bincount(targets, self.words.target_counts, len(target_prefixes)),
+            sums(sources, self.words.source_counts, len(source_prefixes)),
+            sums(targets, self.words.target_counts, len(target_prefixes)),
             source_of,
             target_of,
         )
         return replace(
             self,
             words=words,
-            counts=np.bincount(inverse, self.counts, len(distinct)),
-            target_null=np.bincount(targets, self.target_null, len(target_prefixes)),
-            source_null=np.bincount(sources, self.source_null, len(source_prefixes)),
+            counts=sums(inverse, self.counts, len(distinct)),
+            target_null=sums(targets, self.target_null, len(target_prefixes)),
+            source_null=sums(sources, self.source_null, len(source_prefixes)),
         )
 
 
@@ -83,17 +83,21 @@ def _merged(one: Priors, other: Priors) -> Priors:
     words = WordPairs(
         list(sources),
         list(targets),
-        sum(np.bincount(source, each.words.source_counts, len(sources)) for source, _, each in ids),
-        sum(np.bincount(target, each.words.target_counts, len(targets)) for _, target, each in ids),
+        _total(sums(source, each.words.source_counts, len(sources)) for source, _, each in ids),
+        _total(sums(target, each.words.target_counts, len(targets)) for _, target, each in ids),
         *np.divmod(distinct, max(len(targets), 1)),
     )
     return replace(
         other,
         words=words,
-        counts=np.bincount(inverse, np.concatenate([one.counts, other.counts]), len(distinct)),
-        target_null=sum(np.bincount(target, each.target_null, len(targets)) for _, target, each in ids),
-        source_null=sum(np.bincount(source, each.source_null, len(sources)) for source, _, each in ids),
+        counts=sums(inverse, np.concatenate([one.counts, other.counts]), len(distinct)),
+        target_null=_total(sums(target, each.target_null, len(targets)) for _, target, each in ids),
+        source_null=_total(sums(source, each.source_null, len(sources)) for source, _, each in ids),
     )
+
+
+def _total(parts: Iterable[Floats]) -> Floats:
+    return np.asarray(sum(parts), np.float64)
 
 
 def _union(one: Sequence[str], other: Sequence[str]) -> dict[str, int]:
@@ -114,15 +118,15 @@ def with_frequencies(words: WordPairs, priors: Priors | None) -> WordPairs:
     targets = _ids(priors.words.targets, {word: number for number, word in enumerate(words.targets)})
     return replace(
         words,
-        source_counts=words.source_counts + _sums(sources, priors.words.source_counts, len(words.sources)),
-        target_counts=words.target_counts + _sums(targets, priors.words.target_counts, len(words.targets)),
+        source_counts=words.source_counts + _known_sums(sources, priors.words.source_counts, len(words.sources)),
+        target_counts=words.target_counts + _known_sums(targets, priors.words.target_counts, len(words.targets)),
     )
 
 
-def _sums(ids: Ints, amounts: Floats, size: int) -> Floats:
+def _known_sums(ids: Ints, amounts: Floats, size: int) -> Floats:
     """Return [size]: the sums of the amounts by id; those with the id −1 are left out."""
     known = ids >= 0
-    return np.asarray(np.bincount(ids[known], amounts[known], size), np.float64)
+    return sums(ids[known], amounts[known], size)
 
 
 def prior_counts(words: WordPairs, forward: Floats, backward: Floats, priors: Priors | None) -> PriorCounts:
@@ -133,16 +137,16 @@ def prior_counts(words: WordPairs, forward: Floats, backward: Floats, priors: Pr
     targets = _ids(priors.words.targets, {word: number for number, word in enumerate(words.targets)})
     places = _places(words, sources[priors.words.source_of], targets[priors.words.target_of])
     here = places >= 0
-    counts = _sums(places, priors.counts, len(words.source_of))
+    counts = _known_sums(places, priors.counts, len(words.source_of))
     of_sources = np.where(here, -1, sources[priors.words.source_of])
     of_targets = np.where(here, -1, targets[priors.words.target_of])
     return PriorCounts(
         forward + counts,
         backward + counts,
-        _sums(of_sources, priors.counts, len(words.sources)),
-        _sums(of_targets, priors.counts, len(words.targets)),
-        _sums(targets, priors.target_null, len(words.targets)),
-        _sums(sources, priors.source_null, len(words.sources)),
+        _known_sums(of_sources, priors.counts, len(words.sources)),
+        _known_sums(of_targets, priors.counts, len(words.targets)),
+        _known_sums(targets, priors.target_null, len(words.targets)),
+        _known_sums(sources, priors.source_null, len(words.sources)),
         (float(priors.target_null[targets < 0].sum()), float(priors.source_null[sources < 0].sum())),
     )
 

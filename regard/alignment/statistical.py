@@ -18,16 +18,15 @@ from regard.alignment.posteriors import LinkProbabilities, link_probabilities
 from regard.alignment.priors import Priors, learned_priors
 from regard.alignment.priors_file import load_priors, save_priors
 from regard.alignment.rows import Notify, Sides, read_rows, without_long
-from regard.alignment.tokens import has_long_words, split_words, tokens
+from regard.alignment.tokens import counted_form, has_long_words, split_words, tokens
 from regard.look.trace import AttentionWeights, Side, Span, Trace
-from regard.text.normal import match_key
 
 DEFAULT_THRESHOLD = 0.5
 """the mean of both directions' posteriors that makes a link: both find it likely, or one is certain"""
 Progress = Callable[[int, int], None]  # (iterations done, all iterations)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AlignmentResult:
     """The links of sentence pairs, their probabilities, and what was learned from the pairs."""
 
@@ -39,6 +38,9 @@ class AlignmentResult:
     """the smallest probability of a link"""
     priors: Priors | None
     """what was learned, from these pairs and before; None: nothing, as no pair has words on both sides"""
+
+    def __repr__(self) -> str:
+        return f"<AlignmentResult of {len(self.pairs):,} pairs>"
 
     @cached_property
     def links(self) -> list[Links]:
@@ -106,7 +108,7 @@ def align(
     elif notify is not None:
         _report_unsplit(rows, notify)
     known = load_priors(priors) if isinstance(priors, str | Path) else priors
-    probabilities, learned = _align(_keys(without_long(rows, notify)), known, threads, progress)
+    probabilities, learned = _align(_counted(without_long(rows, notify)), known, threads, progress)
     return AlignmentResult(rows, probabilities, min_probability, learned)
 
 
@@ -117,7 +119,7 @@ def _rows(pairs: Sequence[Sides] | Sequence[str | Path] | str | Path, notify: No
     files = [each for each in pairs if isinstance(each, str | Path)]
     if files:
         return read_rows(files, notify=notify)
-    return [(source, target) for source, target in pairs]  # type: ignore[misc]
+    return [(sides[0], sides[1]) for sides in pairs if not isinstance(sides, str | Path)]
 
 
 def _report_unsplit(rows: Sequence[Sides], notify: Notify) -> None:
@@ -127,19 +129,19 @@ def _report_unsplit(rows: Sequence[Sides], notify: Notify) -> None:
         notify(f"{unsplit:,} lines have long tokens of a script without spaces; expected spaces, or --tokenize")
 
 
-class _Keys(dict[str, str]):
-    """The form, without case and punctuation, in which tokens are counted."""
+class _CountedForms(dict[str, str]):
+    """The forms of tokens that are counted."""
 
     def __missing__(self, token: str) -> str:
-        key = self[token] = match_key(token)
-        return key
+        form = self[token] = counted_form(token)
+        return form
 
 
-def _keys(rows: Sequence[Sides]) -> Iterator[TokenPair]:
-    """Yield the counted forms of the tokens of each pair."""
-    keys = _Keys()
+def _counted(rows: Sequence[Sides]) -> Iterator[TokenPair]:
+    """Yield the tokens of each pair in the form in which they are counted."""
+    forms = _CountedForms()
     for source, target in rows:
-        yield [keys[token] for token in tokens(source)], [keys[token] for token in tokens(target)]
+        yield [forms[token] for token in tokens(source)], [forms[token] for token in tokens(target)]
 
 
 def statistical_links(pairs: Sequence[TokenPair], threshold: float = DEFAULT_THRESHOLD) -> list[Links]:

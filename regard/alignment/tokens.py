@@ -6,6 +6,7 @@ A token may be empty after tidying, or several words (with a no-break space insi
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from regard.text.boundaries import WITHOUT_SPACES, graphemes, is_punctuation
 from regard.text.normal import tidy
@@ -17,6 +18,17 @@ _SPACES = re.compile("[ \t]+")
 def tokens(line: str) -> list[str]:
     """Return the tokens, separated by spaces or tabs. A no-break space is part of its token."""
     return [token for token in _SPACES.split(line) if token]
+
+
+def counted_form(token: str) -> str:
+    """Return the form in which statistics count a token: in lower case, without the punctuation around it."""
+    form = unicodedata.normalize("NFKC", token).lower()
+    begin, end = 0, len(form)
+    while begin < end and is_punctuation(form[begin]):
+        begin += 1
+    while end > begin and is_punctuation(form[end - 1]):
+        end -= 1
+    return form[begin:end] or form
 
 
 def split_punctuation(line: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.alignment.corpus import Floats, Ints, WordPairs
+from regard.alignment.corpus import Floats, Ints, WordPairs, sums
 from regard.alignment.lexicon import MIN_PROBABILITY, Lexicon, LinkCounts
 
 PREFIX_LENGTH = 4  # the number of letters that the forms of a word mostly share
@@ -66,11 +66,11 @@ class Prefixes:
 
     def tied(self, counts: LinkCounts) -> LinkCounts:
         """Return the counts of prefixes: the sums over their words."""
-        forward = np.bincount(self.pairs, counts.forward, len(self.words.source_of))
+        forward = sums(self.pairs, counts.forward, len(self.words.source_of))
         same = counts.backward is counts.forward
-        backward = forward if same else np.bincount(self.pairs, counts.backward, len(self.words.source_of))
-        target_null = np.bincount(self.targets, counts.target_null, len(self.words.targets))
-        source_null = np.bincount(self.sources, counts.source_null, len(self.words.sources))
+        backward = forward if same else sums(self.pairs, counts.backward, len(self.words.source_of))
+        target_null = sums(self.targets, counts.target_null, len(self.words.targets))
+        source_null = sums(self.sources, counts.source_null, len(self.words.sources))
         return LinkCounts(forward, backward, target_null, source_null, counts.likelihood)
 
 
@@ -82,8 +82,8 @@ def prefixes_of(words: WordPairs) -> Prefixes:
     distinct, pairs = np.unique(keys, return_inverse=True)
     source_of, target_of = np.divmod(distinct, max(len(target_prefixes), 1))
     counts = (
-        np.bincount(sources, words.source_counts, len(source_prefixes)),
-        np.bincount(targets, words.target_counts, len(target_prefixes)),
+        sums(sources, words.source_counts, len(source_prefixes)),
+        sums(targets, words.target_counts, len(target_prefixes)),
     )
     tied = WordPairs(source_prefixes, target_prefixes, *counts, source_of.astype(np.int32), target_of.astype(np.int32))
     return Prefixes(tied, sources, targets, pairs.astype(np.int32))

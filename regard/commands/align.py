@@ -104,7 +104,12 @@ def align(
     """
     from regard.alignment.rows import read_rows
 
-    of_model = {"--with": with_, "--symmetrize": symmetrize, "--method": method, "--next-step": next_step or None}
+    of_model: dict[str, object] = {
+        "--with": with_,
+        "--symmetrize": symmetrize,
+        "--method": method,
+        "--next-step": next_step or None,
+    }
     of_model |= {"--layer": layer, "--head": head, "--device": device}
     of_model |= {"--precision": None if precision == "auto" else precision}
     _check(pairs, model, of_model, {"--priors": priors, "--save": save, "--look": look, "--view": view})
@@ -216,7 +221,8 @@ def _by_attention(
 
     if tokenize:
         rows = [(split_punctuation(source), split_punctuation(target)) for source, target in rows]
-    for number, links in enumerate(align_by_attention(rows, *translators, options=way, notify=notify)):
+    forward, backward = translators[0], translators[1] if len(translators) > 1 else None
+    for number, links in enumerate(align_by_attention(rows, forward, backward, way, notify)):
         screen.advance(number + 1, len(rows), "pairs", "pair")
         yield AlignedRow(*rows[number], sorted(links))
 

@@ -37,7 +37,7 @@ def test_new_text_is_aligned_with_what_was_learned(learned: AlignmentResult, fil
     """All new sentences together, and each alone, which without priors has nothing to go by."""
     gold = read_gold(SAMPLE / "links.talp")
     new = texts()[:KNOWN]
-    assert regard.align(new).aer(gold) > 0.15
+    assert regard.align(new).aer(gold) > 0.1
     result = regard.align(new, priors=file)
     assert result.aer(gold) < 0.07
     alone = [regard.align([pair], priors=learned.priors).links[0] for pair in new[:25]]

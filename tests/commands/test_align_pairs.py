@@ -10,6 +10,7 @@ import pytest
 import regard
 import regard.samples
 from regard.alignment.links import write_links
+from regard.look.trace_files import read
 from tests.commands.run import Inside, refused
 from tests.commands.run import regard as command
 
@@ -57,8 +58,12 @@ def test_json_has_tokens_and_probabilities(pairs: Path, inside: Inside) -> None:
         assert (row["source_tokens"], row["target_tokens"]) == (sides[0].split(), sides[1].split())
         for link, probability in zip(row["links"], row["probabilities"], strict=True):
             assert probability == pytest.approx(probabilities[tuple(link)], abs=1e-4) and probability >= 0.5
-    more = [json.loads(line) for line in inside("align", pairs, "--json", "--min-weight", "0.05").stdout.splitlines()]
-    assert sum(len(row["links"]) for row in more) > sum(len(row["links"]) for row in rows)
+
+
+def test_a_smaller_probability_gives_more_links(tmp_path: Path, inside: Inside) -> None:
+    (tmp_path / "pairs.tsv").write_text("a b c\td e f\nc a\te d\n", encoding="utf-8")
+    few, many = (inside("align", tmp_path / "pairs.tsv", "--min-weight", each).stdout for each in ("0.9", "0.05"))
+    assert len(few.split()) < len(many.split()) and few.count("\n") == many.count("\n") == 2
 
 
 def test_tokenize_prints_the_text_that_is_counted(tmp_path: Path, inside: Inside) -> None:
@@ -89,9 +94,9 @@ def test_saved_priors_align_a_single_new_pair(tmp_path: Path, inside: Inside) ->
     alone, helped = (
         json.loads(inside("align", *files, *more).stdout) for more in ([], ["--priors", tmp_path / "priors"])
     )
-    assert alone["aer"] > 0.15 and helped["aer"] < 0.08
+    assert alone["aer"] > 0.1 and helped["aer"] < 0.08
     assert helped.keys() == {"aer", "interval", "precision", "recall", "sentences", "links"}
-    (tmp_path / "new.tsv").write_text("The boy eats a mango .\tमुलगा आंबा खातो .\n", encoding="utf-8")
+    (tmp_path / "new.tsv").write_text("The boy eats a mango .\tमुलगा आंबा खातो .\nkiwi\tकिवी\n", encoding="utf-8")
     again = inside("align", tmp_path / "new.tsv", "--priors", tmp_path / "priors", "--save", tmp_path / "more")
     assert "4-1" in again.stdout.split() and (tmp_path / "more").stat().st_size > (tmp_path / "priors").stat().st_size
 
@@ -110,8 +115,7 @@ def test_look(pairs: Path, tmp_path: Path, inside: Inside) -> None:
     looks = [word for file in files for word in ("--look", file)]
     done = inside("align", pairs, *looks, "--view", "links", "-o", tmp_path / "links")
     assert done.returncode == 0 and "written: " in done.stderr
-    traces = json.loads(files[2].read_text(encoding="utf-8"))
-    assert len(traces["traces"] if isinstance(traces, dict) else traces) == len(PAIRS)
+    assert [trace.target.text for trace in read(files[2])] == [target for _, target in PAIRS]
     assert files[0].stat().st_size > 500 and (tmp_path / "a-1.svg").exists()
 
 
