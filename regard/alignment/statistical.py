@@ -109,7 +109,10 @@ def align(
         _report_unsplit(rows, notify)
     known = load_priors(priors) if isinstance(priors, str | Path) else priors
     probabilities, learned = _align(_counted(without_long(rows, notify)), known, threads, progress)
-    return AlignmentResult(rows, probabilities, min_probability, learned)
+    result = AlignmentResult(rows, probabilities, min_probability, learned)
+    if notify is not None:
+        _report_unlinked(result, notify)
+    return result
 
 
 def _rows(pairs: Sequence[Sides] | Sequence[str | Path] | str | Path, notify: Notify | None) -> Sequence[Sides]:
@@ -127,6 +130,16 @@ def _report_unsplit(rows: Sequence[Sides], notify: Notify) -> None:
     unsplit = sum(any(map(has_long_words, sides)) for sides in rows)
     if unsplit > len(rows) / 10:
         notify(f"{unsplit:,} lines have long tokens of a script without spaces; expected spaces, or --tokenize")
+
+
+def _report_unlinked(result: AlignmentResult, notify: Notify) -> None:
+    """Give a notice if most pairs got no link."""
+    chosen = result.probabilities.at_least(result.min_probability)
+    linked, complete = int((chosen.ends > chosen.begins).sum()), sum(map(all, result.pairs))
+    if linked < complete / 2:
+        notify(
+            f"{complete - linked:,} of {complete:,} pairs have no link; expected more pairs to learn from, or --priors"
+        )
 
 
 class _CountedForms(dict[str, str]):

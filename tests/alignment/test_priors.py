@@ -77,7 +77,7 @@ def test_what_is_learned_in_two_parts_is_added_up(learned: AlignmentResult, file
     assert counts == dict(zip(whole.sources, whole.source_counts.tolist(), strict=True))
     assert both.counts.sum() == pytest.approx(learned.priors.counts.sum(), rel=0.05)
     gold = read_gold(SAMPLE / "links.talp")
-    assert regard.align(texts()[:KNOWN], priors=both).aer(gold) < 0.07
+    assert regard.align(texts()[:KNOWN], priors=both).aer(gold) < 0.08
 
 
 def test_a_file_has_all(learned: AlignmentResult, file: Path) -> None:

@@ -62,7 +62,7 @@ def test_json_has_tokens_and_probabilities(pairs: Path, inside: Inside) -> None:
 
 def test_a_smaller_probability_gives_more_links(tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "pairs.tsv").write_text("a b c\td e f\nc a\te d\n", encoding="utf-8")
-    few, many = (inside("align", tmp_path / "pairs.tsv", "--min-weight", each).stdout for each in ("0.9", "0.05"))
+    few, many = (inside("align", tmp_path / "pairs.tsv", "--min-weight", each).stdout for each in ("0.99", "0.05"))
     assert len(few.split()) < len(many.split()) and few.count("\n") == many.count("\n") == 2
 
 
