@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from regard.alignment.corpus import Floats, TokenizedCorpus
 from regard.alignment.hmm import Expectations, JumpSums, Model, e_step, initial_jumps, normalized_jumps
@@ -53,7 +54,7 @@ def train(
 def _unseen_count(corpus: TokenizedCorpus, priors: Priors | None) -> float:
     """Return the count that each word reserves for unseen translations."""
     before = 0.0 if priors is None else float(priors.words.source_counts.sum())
-    return min(UNSEEN_COUNT, (float(corpus.source_counts.sum()) + before) ** 0.5 / SMALL_CORPUS)
+    return min(UNSEEN_COUNT, sqrt(float(corpus.source_counts.sum()) + before) / SMALL_CORPUS)
 
 
 def _train_on_prefixes(

@@ -10,6 +10,7 @@ seen too few times for that: a prior adds pseudo-counts (word_prior.py, priors.p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,17 +112,24 @@ def uniform_lexicon(words: WordPairs) -> Lexicon:
 
 def model_one_counts(corpus: TokenizedCorpus, lexicon: Lexicon, agreement: bool = True) -> LinkCounts:
     """Run the E step of Model 1."""
-    counts, lexicon = LinkCounts.of(corpus, agreement), lexicon.padded()
+    counts = LinkCounts.of(corpus, agreement)
+    for group, forward, backward, likelihoods in model_one_posteriors(corpus, lexicon):
+        counts.add(corpus, group, forward, backward)
+        counts.likelihood += float((likelihoods * group.counts).sum(dtype=np.float64))
+    return counts.finished()
+
+
+def model_one_posteriors(corpus: TokenizedCorpus, lexicon: Lexicon) -> Iterator[tuple[Group, Floats, Floats, Floats]]:
+    """Yield each group, its posteriors [J, I, B] in both directions, and the log-likelihoods [B] of both together."""
+    lexicon = lexicon.padded()
     for group in corpus.groups:
         cells = corpus.cells[group.cells].reshape(group.shape)
         forward = lexicon.forward[cells] * ((1 - P_NULL) / group.source_lengths).astype(np.float32)
         backward = lexicon.backward[cells] * ((1 - P_NULL) / group.target_lengths).astype(np.float32)
         of_target = forward.sum(1, keepdims=True) + P_NULL * lexicon.target_null[group.target][:, None]
         of_source = backward.sum(0, keepdims=True) + P_NULL * lexicon.source_null[group.source][None]
-        for sums in (of_target, of_source):
-            counts.likelihood += float((np.log(sums) * group.counts).sum(dtype=np.float64))
-        counts.add(corpus, group, forward / of_target, backward / of_source)
-    return counts.finished()
+        likelihoods = np.log(of_target).sum((0, 1)) + np.log(of_source).sum((0, 1))
+        yield group, forward / of_target, backward / of_source, likelihoods
 
 
 def m_step(
