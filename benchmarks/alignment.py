@@ -30,8 +30,8 @@ from regard.alignment.aligner import AlignmentOptions, ForcedDecoder, link, weig
 from regard.alignment.error_rate import ErrorRate, error_rate
 from regard.alignment.extract import links_of
 from regard.alignment.head_selection import HeadSelection
-from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Gold, Links, read_gold, read_links
+from regard.alignment.statistical import statistical_links
 from regard.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from regard.look.trace import Trace
 from regard.look.trace_files import read

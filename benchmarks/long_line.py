@@ -4,7 +4,7 @@
     python benchmarks/long_line.py --align MODEL pairs.tsv
 
 Every run is a process of its own; its peak resident memory is what the operating system says. Bar: at most 1.2 times
-those without the line. With --align, what one pair of 20,000 characters a side costs `regard align`.
+those without the line. With --align, what one pair of 20,000 characters a side costs `regard align --model`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def main() -> None:
                 arguments = ["train", str(data), "--out", str(out), "--set", f"training.epochs={given.epochs}"]
                 arguments += ["--threads", "1", "--device", "cpu", "--overwrite"]
             else:
-                arguments = ["align", str(given.align), str(data), "--threads", "1"]
+                arguments = ["align", str(data), "--model", str(given.align), "--threads", "1"]
             runs = [measured([sys.executable, "-m", "regard", *arguments]) for _ in range(given.repeats)]
             cost = min(runs, key=lambda run: run.seconds)
             whole = whole or cost

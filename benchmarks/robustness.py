@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 import regard
-from regard.alignment.hmm import statistical_links
+from regard.alignment.statistical import statistical_links
 from regard.metrics.translation import group, score
 from regard.tasks.translation.predictor import Translator
 from regard.text.normal import tidy

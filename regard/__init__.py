@@ -12,6 +12,7 @@ from regard.runtime.caches import cached as _cached
 from regard.runtime.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from regard.alignment.statistical import AlignmentResult, align
     from regard.core.attention import Attention, attention, plan
     from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
     from regard.core.coattention import coattend
@@ -49,6 +50,7 @@ __all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Poo
 __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
 __all__ += ["train_from_card"]
 __all__ += ["Comparison", "compare", "train_best"]
+__all__ += ["AlignmentResult", "align"]
 
 
 if not TYPE_CHECKING:  # a type checker knows the names from above

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import time
 from pathlib import Path
 
@@ -27,7 +28,10 @@ def main() -> None:
         Aligner().align(
             source, target, links_filename_fwd=str(options.forward), links_filename_rev=str(options.backward)
         )
-    print(json.dumps({"seconds": time.perf_counter() - began}))
+    seconds = time.perf_counter() - began
+    # eflomal's samplers are a program of their own.
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(json.dumps({"seconds": seconds, "peak_bytes": peak * 1024}))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, Protocol, get_args
@@ -11,20 +11,17 @@ import numpy as np
 
 from regard.alignment.extract import METHODS, Method, combine, links_of, token_weights
 from regard.alignment.head_selection import HeadSelection, head_selections
-from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Links
+from regard.alignment.rows import Notify, Sides, without_long
+from regard.alignment.statistical import statistical_links
 from regard.alignment.symmetrize import SYMMETRIZATIONS, Symmetrization, symmetrize
 from regard.alignment.tokens import tokens
 from regard.look.trace import Matrix, Trace
 from regard.text.normal import match_key
-from regard.text.pairs import Corpus
 
 Soft = Literal["soft"]
 BATCH_SIZE = 256  # the number of pairs that are decoded together; the attention heads are chosen on the first batch
-MAX_CHARACTERS = 2_000  # a pair with a longer side gets no links: memory and time grow with the product of both lengths
 MAX_STATISTICS_PAIRS = 20000  # the number of pairs from which statistics are taken
-Notify = Callable[[str], None]
-Sides = tuple[str, str]  # source and target, not tidied
 
 
 class ForcedDecoder(Protocol):
@@ -56,7 +53,7 @@ class AlignmentOptions:
             raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
 
 
-def align(
+def align_by_attention(
     pairs: Sequence[Sides],
     forward: ForcedDecoder,
     backward: ForcedDecoder | None = None,
@@ -69,7 +66,7 @@ def align(
     about pairs that are too long and about the attention heads that were chosen.
     """
     options = options or AlignmentOptions()
-    pairs = _without_long(pairs, notify)
+    pairs = without_long(pairs, notify)
     first = weights(pairs, forward, options.selection, notify)
     if backward is None:
         yield from (links_of(each, options.method or "argmax", options.min_weight, options.end) for each in first)
@@ -77,17 +74,6 @@ def align(
     second = weights([(target, source) for source, target in pairs], backward, options.selection, notify)
     for both in zip(first, second, strict=True):
         yield link(*both, options)
-
-
-def _without_long(pairs: Sequence[Sides], notify: Notify | None) -> Sequence[Sides]:
-    """Return the pairs with those that are too long replaced by empty ones."""
-    too_long = {number for number, sides in enumerate(pairs, 1) if max(map(len, sides)) > MAX_CHARACTERS}
-    if not too_long:
-        return pairs
-    if notify is not None:
-        reason = f"longer than {MAX_CHARACTERS:,} characters, no links there"
-        notify(*Corpus([], 0, {reason: sorted(too_long)}).report())
-    return [("", "") if number in too_long else sides for number, sides in enumerate(pairs, 1)]
 
 
 def weights(

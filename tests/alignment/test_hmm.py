@@ -1,22 +1,23 @@
-"""The aligner: exact beliefs, training that improves, links that are right, alike each time, for any input."""
+"""The hidden Markov model: exact posteriors, and training that improves."""
 
 from itertools import pairwise, product
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-import regard.samples
-from regard.alignment.error_rate import error_rate
-from regard.alignment.hmm import MAX_JUMP, Model, em_step, forward_backward, statistical_links, transitions
-from regard.alignment.lexicon import UNSEEN_COUNT, Floats, Ints, TokenizedCorpus, corpus_of, uniform_lexicon
-from regard.alignment.links import read_gold
-from regard.alignment.tokens import split_punctuation
+from regard.alignment.corpus import Floats, Ints, TokenizedCorpus, corpus_of
+from regard.alignment.hmm import KINDS, MAX_JUMP, Jumps, Model, Posteriors, e_step, forward_backward, posteriors
+from regard.alignment.lexicon import UNSEEN_COUNT, m_step, uniform_lexicon
 
 Pairs = list[tuple[list[str], list[str]]]
-FLAT = np.ones(2 * MAX_JUMP + 3)
+FLAT = np.ones(KINDS)
+
+
+def transitions(scores: Floats, positions: int) -> Floats:
+    """[N + 1, N + 1]: p(i | i', N), from i' = −1 … N − 1 to i = 0 … N, by the definition"""
+    jumps = np.array([[to - since for to in range(positions + 1)] for since in range(-1, positions)])
+    weights = scores[np.clip(jumps, -MAX_JUMP - 1, MAX_JUMP + 1) + MAX_JUMP + 1]
+    return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 def enumerated(message: Floats, by_none: Floats, table: Floats, null: float) -> tuple[float, Floats, Floats]:
@@ -44,22 +45,70 @@ def enumerated(message: Floats, by_none: Floats, table: Floats, null: float) -> 
 
 
 @pytest.mark.parametrize(("words", "places"), [(1, 1), (1, 3), (3, 1), (3, 3), (5, 3), (4, 4)])
-def test_beliefs_are_those_of_all_ways_enumerated(words: int, places: int) -> None:
+def test_posteriors_are_those_of_all_ways_enumerated(words: int, places: int) -> None:
     draw = np.random.default_rng(words * 10 + places)
-    message, by_none = draw.random((words, 2, places)), draw.random((words, 2))
-    table = transitions(draw.random(FLAT.shape), places).astype(np.float64)
-    result = forward_backward(message, by_none, table, 0.3)
-    whole = [enumerated(message[:, one], by_none[:, one], table, 0.3) for one in range(2)]
-    assert result.likelihood == pytest.approx(sum(np.log(total) for total, _, _ in whole))
-    np.testing.assert_allclose(result.positions, np.stack([believed for _, believed, _ in whole], 1), atol=1e-9)
-    np.testing.assert_allclose(result.jumps, sum(jumps for _, _, jumps in whole), atol=1e-9)
+    message, by_none, scores = draw.random((words, places, 2)), draw.random((words, 2)), draw.random(KINDS)
+    result = forward_backward(message, by_none, scores, np.full(2, places), null=0.3)
+    table = transitions(scores, places)
+    whole = [enumerated(message[..., one], by_none[:, one], table, 0.3) for one in range(2)]
+    np.testing.assert_allclose(result.likelihoods, [np.log(total) for total, _, _ in whole], atol=1e-9)
+    np.testing.assert_allclose(result.positions, np.stack([believed for _, believed, _ in whole], 2), atol=1e-9)
+    jumps = sum(jumps for _, _, jumps in whole)
+    np.testing.assert_allclose(result.jumps, jumps, atol=1e-9)
+    np.testing.assert_allclose(result.departures[places], jumps.sum(1), atol=1e-9)
+    assert not result.departures[:places].any()
 
 
-def test_jumps_of_one_width_are_alike() -> None:
-    table = transitions(np.arange(1.0, len(FLAT) + 1), 4)
-    np.testing.assert_allclose(table.sum(1), 1, atol=1e-6)
-    # From −1 to 0 and from 0 to 1 are the same jump, over the places that each can reach.
-    assert table[0, 0] / table[0, 1] == pytest.approx(table[1, 1] / table[1, 2])
+def padded(words: int, places: int, sizes: list[tuple[int, int]]) -> tuple[Floats, Floats]:
+    """Random emissions of sentences of different sizes, padded as `Lexicon.padded` does."""
+    draw = np.random.default_rng(7)
+    emission, by_none = np.zeros((words, places, len(sizes))), np.full((words, len(sizes)), 1 / 0.3)
+    for row, (length, size) in enumerate(sizes):
+        emission[:length, :size, row] = draw.random((length, size))
+        by_none[:length, row] = draw.random(length)
+    return emission, by_none
+
+
+def test_padding_changes_nothing_and_counts_are_repeats() -> None:
+    """A sentence alone, and in a batch with longer ones; and three times, as three sentences are."""
+    sizes = [(2, 3), (4, 1), (4, 4), (1, 4)]
+    emission, by_none = padded(4, 4, sizes)
+    scores = np.random.default_rng(8).random(KINDS)
+    lengths, counts = np.array([size for _, size in sizes]), np.array([1.0, 3.0, 1.0, 2.0])
+    together = forward_backward(emission, by_none, scores, lengths, counts, 0.3)
+    sums = Jumps(scores)
+    sums.add(together)
+    alone = Jumps(scores)
+    for row, (words, places) in enumerate(sizes):
+        one = np.index_exp[:words, :places, row : row + 1]
+        result = forward_backward(emission[one], by_none[:words, row : row + 1], scores, np.array([places]), None, 0.3)
+        np.testing.assert_allclose(together.positions[one], result.positions, atol=1e-9)
+        np.testing.assert_allclose(together.likelihoods[row], result.likelihoods[0], atol=1e-9)
+        assert not together.positions[words:, :, row].any() and not together.positions[:, places:, row].any()
+        for _ in range(int(counts[row])):
+            alone.add(result)
+    np.testing.assert_allclose(sums.sums, alone.sums, atol=1e-9)
+
+
+def test_jumps_are_counted_by_their_definition() -> None:
+    """Hunter's update, written out: of two sentences of 2 and 3 positions."""
+    draw = np.random.default_rng(9)
+    scores = draw.random(KINDS)
+    expected = np.zeros((2, KINDS))
+    jumps, departures = np.zeros((4, 4)), np.zeros((4, 4))
+    for places in (2, 3):
+        counts = draw.random((places + 1, places + 1))
+        jumps[: places + 1, : places + 1] += counts
+        departures[places, : places + 1] += counts.sum(1)
+        for since in range(-1, places):
+            z = sum(scores[to - since + MAX_JUMP + 1] for to in range(places + 1))
+            for to in range(places + 1):
+                kind = to - since + MAX_JUMP + 1
+                expected[0, kind] += counts[since + 1, to]
+                expected[1, kind] += counts[since + 1].sum() / z
+    update = Jumps(scores, np.zeros((2, KINDS)))
+    update.add(Posteriors(np.zeros((1, 3, 2)), jumps, departures, np.zeros(2)))
+    np.testing.assert_allclose(update.sums, expected, atol=1e-9)
 
 
 def left(table: Floats, given: Ints) -> float:
@@ -74,6 +123,13 @@ def objective(corpus: TokenizedCorpus, model: Model, likelihood: float) -> float
     return likelihood + nulls + left(lexicon.forward, corpus.source_of) + left(lexicon.backward, corpus.target_of)
 
 
+def em_step(corpus: TokenizedCorpus, model: Model) -> tuple[Model, float]:
+    """One iteration without agreement, and the likelihood before it."""
+    expected = e_step(corpus, model, agreement=False)
+    lexicon = m_step(corpus, expected.counts)
+    return Model(lexicon, expected.forward.scores(), expected.backward.scores()), expected.counts.likelihood
+
+
 def test_no_iteration_makes_it_less_likely() -> None:
     draw = np.random.default_rng(1)
     pairs: Pairs = []
@@ -82,11 +138,11 @@ def test_no_iteration_makes_it_less_likely() -> None:
         remaining = [word for word in source if draw.random() < 0.9] or source
         pairs.append(([f"s{word}" for word in source], [f"t{word}" for word in reversed(remaining)]))
     corpus = corpus_of(pairs)
-    model, before = em_step(corpus, Model(uniform_lexicon(corpus), FLAT, FLAT), agreement=False)
+    model, before = em_step(corpus, Model(uniform_lexicon(corpus), FLAT, FLAT))
     seen = []
     for _ in range(8):
         last = model
-        model, likelihood = em_step(corpus, last, agreement=False)
+        model, likelihood = em_step(corpus, last)
         seen.append(objective(corpus, last, likelihood))
     assert all(after >= early - 1e-3 for early, after in pairwise(seen))
     assert seen[-1] > seen[0] + 10 and likelihood > before
@@ -94,72 +150,15 @@ def test_no_iteration_makes_it_less_likely() -> None:
     assert back > 10 * on  # the order is reversed
 
 
-def test_words_and_their_order_are_found() -> None:
-    """Verbs last, articles that are said by none, one word in two."""
-    subjects = [("birds", "vögel"), ("dogs", "hunde"), ("cats", "katzen"), ("boys", "jungen"), ("girls", "mädchen")]
-    verbs = [("see", "sehen"), ("hear", "hören"), ("love", "lieben"), ("wake", "wecken"), ("find", "finden")]
-    pairs: Pairs = []
-    for (one, eins), (verb, tun), (two, zwei) in product(subjects, verbs, subjects):
-        if one != two:
-            pairs.append((["the", one, verb, two], [eins, zwei, tun]))
-    result = statistical_links(pairs)
-    wanted = {(1, 0), (3, 1), (2, 2)}
-    assert all(wanted <= links for links in result)
-    assert sum(len(links) for links in result) <= len(pairs) * 4
-
-
-def test_the_other_way_round_gives_the_same_links() -> None:
-    turned = [(target, source) for source, target in sample()[0]]
-    there, back = statistical_links(sample()[0]), statistical_links(turned)
-    same = sum(one == {(source, target) for target, source in two} for one, two in zip(there, back, strict=True))
-    assert same > 0.99 * len(there)
-
-
-def sample() -> tuple[Pairs, int]:
-    """The sample corpus, the sentences with links written by hand first, and how many these are."""
-    folder = Path(regard.samples.__file__).parent / "english-marathi"
-    texts = [(folder / f"links.{end}").read_text("utf-8").splitlines() for end in ("src", "tgt")]
-    pairs = [(ours.lower().split(), theirs.split()) for ours, theirs in zip(*texts, strict=True)]
-    known = len(pairs)
-    for line in (folder / "train.tsv").read_text("utf-8").splitlines():
-        source, target = line.split("\t")[:2]
-        pairs.append((split_punctuation(source.lower()).split(), split_punctuation(target).split()))
-    return pairs, known
-
-
-def test_the_sample_corpus_is_linked_as_people_do_and_the_same_each_time() -> None:
-    pairs, known = sample()
-    links = statistical_links(pairs)
-    gold = read_gold(Path(regard.samples.__file__).parent / "english-marathi" / "links.talp")
-    assert error_rate(links[:known], gold).aer < 0.07
-    assert links == statistical_links(pairs)
-
-
-def test_sides_without_words_have_no_links() -> None:
-    assert statistical_links([]) == []
-    assert statistical_links([([], []), (["a"], []), ([], ["b"])]) == [frozenset()] * 3
-    result = statistical_links([([], ["b"]), *[(["a"], ["b"])] * 20, (["a"], [])])
-    assert result == [frozenset(), *[frozenset({(0, 0)})] * 20, frozenset()]
-
-
-def test_very_long_sentences() -> None:
-    long = [f"word{number}" for number in range(200)]
-    pairs = [(long, long), (long, long[:1]), (long[:1], long), *[([word], [word]) for word in long]]
-    result = statistical_links(pairs)
-    assert len({(number, number) for number in range(200)} & result[0]) > 190
-    assert (0, 0) in result[1] and (0, 0) in result[2]
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.lists(st.tuples(*[st.lists(st.text(max_size=3), max_size=4)] * 2), max_size=6))
-def test_any_text_has_links_within_it(pairs: Pairs) -> None:
-    result = statistical_links(pairs)
-    assert len(result) == len(pairs)
-    for (source, target), links in zip(pairs, result, strict=True):
-        assert all(0 <= one < len(source) and 0 <= two < len(target) for one, two in links)
-
-
-@pytest.mark.parametrize("threshold", [0.0, -1.0, 1.5])
-def test_the_threshold_is_a_probability(threshold: float) -> None:
-    with pytest.raises(ValueError, match="threshold: expected more than 0 and at most 1"):
-        statistical_links([(["a"], ["b"])], threshold)
+def test_threads_change_nothing() -> None:
+    draw = np.random.default_rng(2)
+    pairs = [
+        ([f"s{word}" for word in draw.integers(9, size=size)], [f"t{word}" for word in draw.integers(9, size=size + 1)])
+        for size in draw.integers(1, 20, size=100).tolist()
+    ]
+    corpus = corpus_of(pairs)
+    model = Model(uniform_lexicon(corpus), FLAT, FLAT)
+    one, three = (e_step(corpus, model, threads) for threads in (1, 3))
+    assert (one.counts.forward == three.counts.forward).all() and (one.forward.sums == three.forward.sums).all()
+    groups = [group.numbers.tolist() for group, _, _ in posteriors(corpus, model, 3)]
+    assert groups == [group.numbers.tolist() for group in corpus.groups]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.alignment.tokens import split_punctuation, tokens
+from regard.alignment.tokens import counted_form, has_long_words, split_punctuation, split_words, tokens
 from regard.text.normal import tidy
 
 
@@ -47,3 +47,37 @@ def test_splitting_moves_nothing_but_blanks_and_is_done_once(line: str) -> None:
     result = split_punctuation(line)
     assert result.replace(" ", "") == tidy(line).replace(" ", "")
     assert split_punctuation(result) == result
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Is it so?", "Is it so ?"),
+        ("我喝茶。", "我 喝 茶 。"),
+        ("我喝 tea!", "我 喝 tea !"),
+        ("ชื่อ", "ชื่ อ"),
+        ("हिन्दी है", "हिन्दी है"),
+    ],
+)
+def test_characters_of_scripts_without_spaces_are_split(line: str, expected: str) -> None:
+    assert split_words(line) == expected
+
+
+def test_long_words_without_spaces_are_noticed() -> None:
+    assert has_long_words("a 我喝茶我喝茶我喝茶我喝茶我") and not has_long_words("我 喝 茶 " * 9)
+    assert not has_long_words("Donaudampfschifffahrtsgesellschaft")
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        ("Dog.", "dog"),
+        ("«Élan»", "élan"),
+        ("jean-pierre,", "jean-pierre"),
+        ("...", "..."),
+        ("ﬁn", "fin"),
+        ("(3.50)", "3.50"),
+    ],
+)
+def test_statistics_count_words_without_case_and_outer_punctuation(token: str, expected: str) -> None:
+    assert counted_form(token) == expected

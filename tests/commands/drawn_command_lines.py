@@ -53,7 +53,8 @@ COMPANIONS = {
     **{name: ["--sample"] for name in ("--temperature", "--top-k", "--top-p", "--seed")},
     "--view": ["--look", "out/a.svg"],
     "--show": ["--diagnose", "missed"],
-    "--symmetrize": ["--with", "rnn"],
+    "--symmetrize": ["--model", "rnn", "--with", "rnn"],
+    **{name: ["--model", "rnn"] for name in ("--with", "--method", "--next-step")},
     "--from": ["--to", "mr"],
     "--to": ["--from", "en"],
     "--calibrated": ["--json"],
@@ -136,7 +137,13 @@ OPTIONS: dict[str, dict[str, Value]] = {
     },
     "align": {
         **SHARED,
+        "--model": model,
         "--with": model,
+        "--priors": one_of("priors", "priors", "damaged-priors", "few.tsv", "missing", "folder"),
+        "--save": one_of("out/priors", "out/priors", "folder", "missing/priors", "/dev/null"),
+        "--look": one_of(*LOOKS),
+        "--view": one_of("grid", "links", "text", "sky"),
+        "--quiet": FLAG,
         "--symmetrize": one_of("union", "soft", "intersection", "grow-diag-final-and", "all"),
         "--method": one_of("argmax", "threshold", "mutual", "best"),
         "--min-weight": real(-0.2, 1.2),
@@ -249,7 +256,12 @@ def command_line(number: int) -> CommandLine:
 def _positional(command: str, draw: Draw) -> list[str]:
     if command in ("translate", "classify"):
         return [model(draw, command), *draw.sample(TEXTS, draw.choice([0, 1, 1, 2]))]
-    if command in ("evaluate", "align"):
+    if command == "align":
+        given = ["--model", model(draw, command)] if draw.random() < 0.6 else []
+        if draw.random() < 0.1:
+            return [*given, "source.txt", draw.choice(["target.txt", "target.txt", "short.txt", "few.tsv", "rnn"])]
+        return [*given, usually("few.tsv", "good.tsv.gz", "pairs.jsonl")(draw)]
+    if command == "evaluate":
         given = model(draw, command)
         if draw.random() < 0.1:
             return [given, "source.txt", draw.choice(["target.txt", "target.txt", "short.txt", "few.tsv"])]

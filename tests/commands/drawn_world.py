@@ -28,6 +28,7 @@ def build(folder: Path) -> None:
     _texts(folder)
     _models(folder)
     _traces(folder, draw)
+    _priors(folder)
     for number in range(DAMAGED):
         _damage(folder, folder / f"damaged-{number}", number, draw)
     (folder / "comparison").mkdir()
@@ -114,6 +115,11 @@ def _models(folder: Path) -> None:
         recipe=folder / "tiny-classify.toml",
         device="cpu",
     )
+
+
+def _priors(folder: Path) -> None:
+    regard.align(toy.PAIRS).save(folder / "priors")
+    (folder / "damaged-priors").write_bytes((folder / "priors").read_bytes()[:-9])
 
 
 def _traces(folder: Path, draw: random.Random) -> None:

@@ -20,7 +20,8 @@ def test_a_model_without_validated_weights_is_refused(
     card = json.loads((tmp_path / "model" / "card.json").read_text(encoding="utf-8"))
     begun = {key: value for key, value in card.items() if key not in ("ended", "scores")}
     (tmp_path / "model" / "card.json").write_text(json.dumps(begun), encoding="utf-8")
-    done = inside(command, tmp_path / "model", "text" if command == "translate" else files / "pairs.tsv")
+    model = ["--model", tmp_path / "model"] if command == "align" else [tmp_path / "model"]
+    done = inside(command, *model, "text" if command == "translate" else files / "pairs.tsv")
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "no model yet" in line and "--resume" in line

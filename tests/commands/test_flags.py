@@ -87,13 +87,14 @@ def test_evaluate_names_labels_that_the_model_does_not_know(here: Path, tmp_path
 )
 def test_align(given: list[str], message: str, files: Path, inside: Inside) -> None:
     given = [str(files / "pairs.tsv") if each == "PAIRS" else each for each in given]
-    assert message in refused(inside("align", files / "model", files / "pairs.tsv", *given))
+    assert message in refused(inside("align", files / "pairs.tsv", "--model", files / "model", *given))
 
 
 @pytest.mark.parametrize("command", ["align", "evaluate"])
 def test_an_empty_file_is_an_error(command: str, files: Path, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "empty.tsv").touch()
-    assert "no pair in" in refused(inside(command, files / "model", tmp_path / "empty.tsv"))
+    model = [] if command == "align" else [files / "model"]
+    assert "no pair in" in refused(inside(command, *model, tmp_path / "empty.tsv"))
 
 
 @pytest.mark.parametrize(

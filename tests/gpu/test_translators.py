@@ -117,7 +117,7 @@ def test_look_and_evidence(model: Path, pairs: Path, tmp_path: Path) -> None:
 def test_align_and_evaluate(model: Path, pairs: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("\n".join(pairs.read_text(encoding="utf-8").splitlines()[:20]) + "\n", encoding="utf-8")
-    assert len(works("align", model, few, "--device", "cuda").out.splitlines()) == 20
+    assert len(works("align", few, "--model", model, "--device", "cuda").out.splitlines()) == 20
     assert "chrF" in works("evaluate", model, few, "--device", "cuda", "--diagnose", "missed").out
 
 

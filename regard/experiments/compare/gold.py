@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.alignment.aligner import Sides
 from regard.alignment.links import Gold, read_gold
+from regard.alignment.rows import Sides
 from regard.alignment.tokens import tokens
 from regard.text.pairs import EXPECTED, rows_of
 

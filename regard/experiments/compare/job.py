@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.alignment.aligner import align
+from regard.alignment.aligner import align_by_attention
 from regard.alignment.error_rate import error_rate
 from regard.config import folder as folders
 from regard.config.recipe_text import from_toml
@@ -103,7 +103,7 @@ def measure(
     began = time.perf_counter()
     hypotheses = translator.translate(list(sources))
     seconds = time.perf_counter() - began
-    rate = None if gold is None else error_rate(list(align(gold.pairs, translator)), gold.links)
+    rate = None if gold is None else error_rate(list(align_by_attention(gold.pairs, translator)), gold.links)
     return {
         "scores": score(hypotheses, references).as_dict(),
         "sentences_per_second": round(len(sources) / max(seconds, 1e-9), 2),

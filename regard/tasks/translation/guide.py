@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.alignment.hmm import statistical_links
 from regard.alignment.links import Links
+from regard.alignment.statistical import statistical_links
 from regard.config.folder import Vocabularies
 from regard.text.batches import Batch
 from regard.text.normal import match_key, tidy

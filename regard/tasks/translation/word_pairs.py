@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from regard.alignment.lexicon import Floats, Ints, corpus_of, frequencies, model_one, model_one_counts
+from regard.alignment.corpus import Floats, Ints, corpus_of
+from regard.alignment.lexicon import model_one, model_one_counts
 from regard.config.folder import Vocabularies
 from regard.text.pairs import Pair
 from regard.text.vocabulary import WORD_BEGINS, Vocabulary
@@ -37,11 +38,10 @@ def word_pairs(pairs: Sequence[Pair], vocabularies: Vocabularies, limit: int) ->
     corpus = corpus_of([(_keys(source), _keys(target)) for source, target in zip(sources, targets, strict=True)])
     if not len(corpus.cells):
         return []
-    links = model_one_counts(corpus, model_one(corpus, ITERATIONS)).forward
-    counts = np.bincount(corpus.cells, links, len(corpus.source_of))  # [P]
+    counts = model_one_counts(corpus, model_one(corpus, ITERATIONS)).forward  # [P]
     shares = [
-        counts / totals[words]
-        for totals, words in zip(frequencies(corpus), (corpus.source_of, corpus.target_of), strict=True)
+        counts / corpus.source_counts[corpus.source_of],
+        counts / corpus.target_counts[corpus.target_of],
     ]
     chosen = (counts >= MIN_COUNT) & _is_largest(shares[0], corpus.source_of) & _is_largest(shares[1], corpus.target_of)
     rows = np.flatnonzero(chosen & (shares[0] >= MIN_SHARE) & (shares[1] >= MIN_SHARE))
