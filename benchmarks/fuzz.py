@@ -27,18 +27,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from fuzzing import world as files
 from fuzzing.cases import SETS, Case, draw_case, honest_cases
-from fuzzing.sandbox import Ended, defect, run
-
-IMPORTED = ("regard.cli", "regard.tasks.registry", "regard.tasks.train", "regard.look.views", "regard.look.page",
-            "regard.alignment.aligner", "sacrebleu", "regard.evidence.of_translation")  # fmt: skip
+from fuzzing.sandbox import MODULES, Ended, defect, run
 
 
 def prepared(folder: Path) -> Path:
-    """Create the honest files in a process of its own, import what the commands need, and return their folder."""
+    """Create the honest files in a process of its own, so that this one has no threads, and return their folder."""
     process = os.fork()
     if process == 0:
         code = 1
@@ -49,15 +47,15 @@ def prepared(folder: Path) -> Path:
             os._exit(code)
     if os.waitpid(process, 0)[1]:
         raise SystemExit("the honest files could not be created")
-    for name in IMPORTED:
-        importlib.import_module(name)
     return folder / "world"
 
 
-def honest(world: Path, folder: Path) -> tuple[dict[str, str], float]:
-    """Run honest commands; return their results by group, and the most memory that one of them took, in MB."""
+def honest(world: Path, here: Path, load: bool = False) -> tuple[dict[str, str], float]:
+    """Run honest commands; return their results by group, and the most memory that one of them took, in MB.
+
+    `load`: import the modules that they import, which those of later cases then need not.
+    """
     results, most = {}, 0.0
-    here = folder / "cases" / "honest"
     here.mkdir(parents=True)
     for case in honest_cases(world, here):
         ended = run(case, here)
@@ -65,6 +63,9 @@ def honest(world: Path, folder: Path) -> tuple[dict[str, str], float]:
             raise SystemExit(f"an honest command failed: {case.arguments}: {ended.errors}")
         results[case.group] = ended.out
         most = max(most, ended.megabytes)
+        for name in (here / MODULES).read_text(encoding="utf-8").split("\n") if load else []:
+            with suppress(ImportError):
+                importlib.import_module(name)
     return results, most
 
 
@@ -89,7 +90,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         world = prepared(folder)
-        results, megabytes = honest(world, folder)
+        honest(world, folder / "cases/first", load=True)
+        results, megabytes = honest(world, folder / "cases/honest")
         began = time.monotonic()
         for seed in range(first, first + count):
             here = folder / "cases" / str(seed)

@@ -17,6 +17,7 @@ from fuzzing.world import SECRET
 SECONDS = 10.0  # that a case may take
 HEADROOM = 4 << 30  # bytes of address space that a case may take on top: the machine must survive
 OUT, ERRORS = "stdout.txt", "stderr.txt"
+MODULES = "modules.txt"  # the modules that an honest case imported
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def _child(case: Case, here: Path) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
+        if not case.changes:  # of an honest case
+            Path(MODULES).write_text("\n".join(sys.modules), encoding="utf-8")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
