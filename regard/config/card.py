@@ -44,6 +44,8 @@ def is_number(value: object) -> bool:
 
 
 def _are_labels(value: Any) -> bool:
+    if value is None:  # as if there were none: they are missed where they are needed
+        return True
     if not isinstance(value, list) or not value:
         return False
     return len({each for each in value if isinstance(each, str) and not has_lone_surrogate(each)}) == len(value)

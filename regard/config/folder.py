@@ -116,7 +116,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 def read_labels(folder: Path, card: dict[str, Any]) -> list[str]:
     """Return the labels of a classifier's card."""
-    if "labels" not in card:
+    if card.get("labels") is None:
         raise ValueError(f"{folder}: damaged: expected `labels` in {CARD}")
     return list(card["labels"])
 

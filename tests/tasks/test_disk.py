@@ -99,8 +99,10 @@ def test_a_small_file_system(tmp_path: Path) -> None:
         subprocess.run(["umount", place], check=True)
 
 
-def test_results_on_a_full_device(model: Path, inside: Inside) -> None:
-    said = refused(inside("translate", model, "Sita sees a mango.", "-o", "/dev/full", "--threads", "1"))
+def test_results_on_a_full_device(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(Inside(monkeypatch, capsys)("translate", model, "Sita sees a mango.", "-o", "/dev/full", "--threads", "1"))
     assert "No space left on device" in said
 
 
