@@ -102,7 +102,9 @@ def test_a_small_file_system(tmp_path: Path) -> None:
 def test_results_on_a_full_device(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = refused(Inside(monkeypatch, capsys)("translate", model, "Sita sees a mango.", "-o", "/dev/full", "--threads", "1"))
+    said = refused(
+        Inside(monkeypatch, capsys)("translate", model, "Sita sees a mango.", "-o", "/dev/full", "--threads", "1")
+    )
     assert "No space left on device" in said
 
 
