@@ -28,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from fuzzing import world as files
@@ -79,48 +80,59 @@ def outcome(case: Case, ended: Ended, results: dict[str, str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("kind", choices=SETS)
-    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("kinds", choices=SETS, nargs="+")
+    parser.add_argument("--count", type=int, default=5000, help="of each kind")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first case")
     parser.add_argument("--replay", type=int, help="run one case, and print all of it")
     options = parser.parse_args()
     first, count = (options.seed, options.count) if options.replay is None else (options.replay, 1)
-    counts: Counter[str] = Counter()
-    slowest = most = 0.0
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        world = prepared(folder)
-        honest(world, folder / "cases/first", load=True)
-        results, megabytes = honest(world, folder / "cases/honest")
+        world = prepared(Path(name))
+        honest(world, Path(name) / "cases/first", load=True)
+        results, megabytes = honest(world, Path(name) / "cases/honest")
+        fuzzer = Fuzzer(world, results, megabytes, options.replay is not None)
+        defects = sum(fuzzer.run(kind, range(first, first + count)) for kind in options.kinds)
+    sys.exit(1 if defects else 0)
+
+
+@dataclass(frozen=True)
+class Fuzzer:
+    """Runs cases, counts how they ended, and prints the defects."""
+
+    world: Path
+    results: dict[str, str]  # of honest commands, by group
+    megabytes: float  # the most memory of an honest command
+    prints_all: bool
+
+    def run(self, kind: str, seeds: range) -> int:
+        """Run the cases of a kind, print a table, and return the number of defects."""
+        counts: Counter[str] = Counter()
+        slowest = most = 0.0
         began = time.monotonic()
-        for seed in range(first, first + count):
-            here = folder / "cases" / str(seed)
+        for seed in seeds:
+            here = self.world.with_name("cases") / f"{kind}-{seed}"
             here.mkdir()
-            case = draw_case(options.kind, seed, world, here)
+            case = draw_case(kind, seed, self.world, here)
             ended = run(case, here)
-            wrong = defect(case, ended, megabytes) or _changed(world)
+            wrong = defect(case, ended, self.megabytes) or _changed(self.world)
             slowest, most = max(slowest, ended.seconds), max(most, ended.megabytes)
-            counts["defect" if wrong else outcome(case, ended, results)] += 1
-            if wrong or options.replay is not None:
+            counts["defect" if wrong else outcome(case, ended, self.results)] += 1
+            if wrong or self.prints_all:
                 report = f"{seed}: {wrong or 'fine'}, {ended.seconds:.1f} s, {ended.megabytes:.0f} MB"
                 print(f"{report}: {shlex.join(case.arguments) or case.python}; {'; '.join(case.changes)}", flush=True)
                 print(f"    {ended.code}: {ended.out[-500:]}{ended.errors[-3000:]}", flush=True)
             shutil.rmtree(here)
-        _report(options.kind, first, count, counts, time.monotonic() - began)
-        print(f"slowest {slowest:.1f} s; memory at most {most:.0f} MB, of honest commands {megabytes:.0f} MB")
-    sys.exit(1 if counts["defect"] else 0)
+        print(f"{len(seeds):,} broken {kind}, cases {seeds[0]} to {seeds[-1]}, in {time.monotonic() - began:.0f} s")
+        for name in ("a clear error", "the same result", "a result", "defect"):
+            print(f"  {name:16} {counts[name]:6,}")
+        print(f"  slowest {slowest:.1f} s; memory at most {most:.0f} MB, of honest commands {self.megabytes:.0f} MB")
+        return counts["defect"]
 
 
 def _changed(world: Path) -> str | None:
     """Return whether a file outside of the case's folder was changed."""
     intact = (world / "secret" / "secret.txt").read_text(encoding="utf-8") == files.SECRET
     return None if intact else "a file outside of the folder was changed"
-
-
-def _report(kind: str, first: int, count: int, counts: Counter[str], seconds: float) -> None:
-    print(f"{count:,} broken {kind}, cases {first} to {first + count - 1}, in {seconds:.0f} s")
-    for name in ("a clear error", "the same result", "a result", "defect"):
-        print(f"  {name:16} {counts[name]:6,}")
 
 
 if __name__ == "__main__":

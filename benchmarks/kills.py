@@ -61,7 +61,7 @@ class Scenario:
 
 
 def _train(here: Path, out: Path) -> Sequence[str | Path]:
-    fixed = ["--recipe", here / "train.toml", "--device", "cpu", "--threads", "1", "--quiet"]
+    fixed: list[str | Path] = ["--recipe", here / "train.toml", "--device", "cpu", "--threads", "1", "--quiet"]
     return [sys.executable, "-m", "regard", "train", here / "pairs.tsv", "--out", out, *fixed]
 
 
