@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -21,6 +20,7 @@ from regard.text.normal import match_key
 
 Soft = Literal["soft"]
 BATCH_SIZE = 256  # the number of pairs that are decoded together; the attention heads are chosen on the first batch
+MAX_BATCH_WEIGHTS = 1 << 23  # of a batch: source characters times target characters
 MAX_STATISTICS_PAIRS = 20000  # the number of pairs from which statistics are taken
 
 
@@ -84,7 +84,7 @@ def weights(
 ) -> Iterator[Matrix]:
     """Yield the attention weights [target tokens, source tokens] of each pair."""
     numbered = iter(enumerate(pairs, 1))
-    while batch := list(islice(numbered, BATCH_SIZE)):
+    while batch := _next_batch(numbered):
         nonempty = [sides for _, sides in batch if all(map(tokens, sides))]
         decoded = translator.force_decode([source for source, _ in nonempty], [target for _, target in nonempty])
         if selection is None and decoded:
@@ -100,6 +100,19 @@ def weights(
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
             yield matrix
+
+
+def _next_batch(pairs: Iterator[tuple[int, Sides]]) -> list[tuple[int, Sides]]:
+    """Return the next pairs that are decoded together: fewer of them if they are long, as weights grow with the square
+    of the length."""
+    batch: list[tuple[int, Sides]] = []
+    size = 0
+    for number, sides in pairs:
+        batch.append((number, sides))
+        size += len(sides[0]) * len(sides[1])
+        if len(batch) == BATCH_SIZE or size >= MAX_BATCH_WEIGHTS:
+            break
+    return batch
 
 
 def best_selection(

@@ -12,11 +12,15 @@ import typer
 
 # Typer has click's exceptions, or in later versions its own copies of them, and exports only one.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+MAX_LENGTH = 4_000  # characters of a message
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def one_line(text: str) -> str:
-    """Return the text with line breaks as blanks, and other control characters as escapes."""
+    """Return the text with line breaks as blanks, other control characters as escapes, and without its middle if it is
+    very long: a damaged file can have a name of a million letters in it."""
+    if len(text) > MAX_LENGTH:
+        text = f"{text[: MAX_LENGTH // 2]} … {text[-MAX_LENGTH // 2 :]}"
     joined = re.sub(r"\s*\n\s*", " ", text.strip())
     return _CONTROL.sub(lambda match: repr(match[0])[1:-1], joined)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from regard.text.line_limits import MAX_LINE
 from regard.text.pairs import has_lone_surrogate, read_lines
 
 MAX_CHUNK_LINES = 256  # lines that are processed together
@@ -101,6 +102,8 @@ class ArrivingLines:
         except OSError as error:
             raise ValueError(f"cannot read {self.name}: {error.strerror or error}") from None
         self._buffer += more
+        if len(self._buffer) - self._searched > MAX_LINE:
+            raise ValueError(f"{self.name}: expected lines of at most {MAX_LINE >> 20} MiB, got a longer one")
         self._ended = not more
 
     def _wait(self, seconds: float | None) -> bool:

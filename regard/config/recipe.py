@@ -31,6 +31,10 @@ KINDS: Mapping[str, type[ModelOptions]] = {
 """the options of a model, by `model.kind`"""
 
 
+MAX_BEAM, MAX_SAMPLES = 100, 1_000
+"""the largest beam, and the most samples of minimum-Bayes-risk decoding, that a recipe may ask of who uses the model"""
+
+
 @dataclass(frozen=True)
 class VocabularyRecipe:
     kind: Literal["subwords", "words"] = "subwords"
@@ -146,6 +150,9 @@ class SearchRecipe:
     def __post_init__(self) -> None:
         _check_counts("search", self, "beam")
         whole_number("search", "mbr", self.mbr)
+        for name, limit in (("beam", MAX_BEAM), ("mbr", MAX_SAMPLES)):
+            if getattr(self, name) > limit:
+                raise ValueError(f"search.{name}: expected at most {limit:,}, got {getattr(self, name):,}")
         if self.length_penalty is not None and not 0 <= self.length_penalty <= 100:
             raise ValueError(f"search.length_penalty: expected a number from 0 to 100, got {self.length_penalty}")
 

@@ -12,9 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from regard.config.card import shown
 from regard.config.recipe import KINDS, RECIPES, Recipe
 from regard.models.building import check
 
+MAX_BYTES = 1 << 16  # of a file of a recipe
+MAX_DOTS = 100  # in a line: the time to read nested keys grows with their depth times their number
 SECTIONS = tuple(item.name for item in dataclasses.fields(Recipe) if item.name != "name")  # the tables of a recipe
 
 
@@ -56,7 +59,11 @@ def read_recipe(given: str | Path | Recipe, settings: Mapping[str, Any] | None =
 
 def _file_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"recipe: {path}: expected at most {MAX_BYTES:,} bytes, got more")
+        return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ValueError(f"recipe: {path}: expected TOML, which is UTF-8, and this is not") from None
     except OSError as error:
@@ -71,9 +78,12 @@ def from_toml(text: str, name: str = "recipe") -> Recipe:
 
     `name` is what errors call the text.
     """
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_DOTS:
+            raise ValueError(f"{name}: line {number}: expected at most {MAX_DOTS} dots, got {line.count('.'):,}")
     try:
         tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: thousands of brackets inside each other
         raise ValueError(f"{name}: not TOML: {error}") from None
     return from_tree(tree, name)
 
@@ -82,7 +92,7 @@ def from_tree(tree: Mapping[str, Any], name: str = "recipe") -> Recipe:
     """Return the recipe of a tree of values, as TOML has them. `name` is what errors call it."""
     base = tree.get("base", "rnn")
     if not isinstance(base, str) or base not in RECIPES:
-        raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {base!r}")
+        raise ValueError(f"{name}: base: expected {', '.join(RECIPES)}, got {shown(base)}")
     recipe = RECIPES[base]
     settings = _flattened({key: value for key, value in tree.items() if key != "base"})
     for path in sorted(settings, key=lambda path: path != "model.kind"):  # the kind first: it decides which keys exist
@@ -170,10 +180,10 @@ def _parsed(path: str, value: Any, expected: Any) -> Any:
     if typing.get_origin(expected) is Literal:
         choices = typing.get_args(expected)
         if value not in choices:
-            raise ValueError(f"recipe: {path}: expected {' or '.join(map(repr, choices))}, got {value!r}")
+            raise ValueError(f"recipe: {path}: expected {' or '.join(map(repr, choices))}, got {shown(value)}")
         return value
     description = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[expected]
-    mismatch = ValueError(f"recipe: {path}: expected {description}, got {value!r}")
+    mismatch = ValueError(f"recipe: {path}: expected {description}, got {shown(value)}")
     if expected is bool:
         flag = {"true": True, "false": False}.get(str(value).lower())
         if flag is None:
@@ -183,8 +193,8 @@ def _parsed(path: str, value: Any, expected: Any) -> Any:
         raise mismatch
     try:
         parsed = expected(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise mismatch from None
     if expected is not str and (not -1e12 < parsed < 1e12 or parsed < 0):
-        raise ValueError(f"recipe: {path}: expected {description} of at least 0, got {value!r}")
+        raise ValueError(f"recipe: {path}: expected {description} of at least 0, got {shown(value)}")
     return parsed

@@ -26,7 +26,12 @@ from regard.core.grid_patterns import Grid
 from regard.core.patterns import Causal, Full, Pattern, Window, per_head
 from regard.core.strided_patterns import Dilated, Strided
 
-_MAX_DEPTH = 50  # of nested parentheses
+_MAX_DEPTH = 50  # of nested parentheses, lists and calls
+_MAX_LENGTH = 1 << 20  # of a text
+_MAX_TERMS = 500  # joined by | and &
+_MAX_POSITIONS = 1 << 20  # of all ranges a:b together
+_MAX_SHOWN = 200  # characters of a text that an error shows
+_EQUALS = re.compile(r"\s*=")
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=.]))")
 
 
@@ -79,16 +84,18 @@ class _Parser:
     """A recursive-descent parser of one text, with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
+        if len(text) > _MAX_LENGTH:
+            raise ValueError(f"pattern: expected at most {_MAX_LENGTH:,} characters, got {len(text):,}")
         self.text = text
-        self.at = self.after = self.depth = 0
+        self.at = self.after = self.depth = self.terms = self.positions = 0
         self.kind = self.token = ""
         self.advance()
 
     def advance(self) -> str:
         """Move to the next token; return the one before it."""
         passed, self.at = self.token, self.after
-        rest = self.text[self.at :]
-        self.at += len(rest) - len(rest.lstrip())
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
         match = _TOKEN.match(self.text, self.at)
         if match is not None:
             self.kind, self.token, self.after = str(match.lastgroup), match.group().strip(), match.end()
@@ -100,7 +107,14 @@ class _Parser:
 
     def error(self, expected: str) -> ValueError:
         """Return the error of a text that has not what was expected at the current token."""
-        return ValueError(f"pattern: expected {expected} at column {self.at + 1} of {self.text!r}, got {self.token!r}")
+        text = self.text if len(self.text) <= _MAX_SHOWN else self.text[:_MAX_SHOWN] + "…"
+        return ValueError(f"pattern: expected {expected} at column {self.at + 1} of {text!r}, got {self.token!r}")
+
+    def enter(self) -> None:
+        """Count what is nested; raise if it goes too deep for Python's stack."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self.error(f"at most {_MAX_DEPTH} parentheses inside each other")
 
     def skip(self, sign: str) -> None:
         """Move past the sign; raise if another token is there."""
@@ -123,10 +137,11 @@ class _Parser:
         return left
 
     def factor(self) -> Pattern:
+        self.terms += 1
+        if self.terms > _MAX_TERMS:
+            raise self.error(f"at most {_MAX_TERMS} patterns")
         if self.token == "(":
-            self.depth += 1
-            if self.depth > _MAX_DEPTH:
-                raise self.error(f"at most {_MAX_DEPTH} parentheses inside each other")
+            self.enter()
             self.advance()
             inner = self.pattern()
             self.skip(")")
@@ -166,7 +181,7 @@ class _Parser:
         """Parse arguments in parentheses into `values` and `keywords`."""
         self.skip("(")
         while self.token != ")":
-            if self.kind == "name" and self.text[self.after :].lstrip().startswith("="):
+            if self.kind == "name" and _EQUALS.match(self.text, self.after):
                 name = self.advance()
                 self.skip("=")
                 if name in keywords:
@@ -182,12 +197,13 @@ class _Parser:
         """Parse an integer, a range, None, a list or a pattern."""
         if self.kind == "number":
             return self.integers()
-        if self.token == "[":
-            return self.items()
         if self.token.lower() == "none":
             self.advance()
             return None
-        return self.pattern()
+        self.enter()
+        value = self.items() if self.token == "[" else self.pattern()
+        self.depth -= 1
+        return value
 
     def integers(self) -> int | range:
         first = int(self.advance())
@@ -199,6 +215,9 @@ class _Parser:
         last = int(self.advance())
         if last <= first:
             raise ValueError(f"pattern: expected a range that ascends, got {first}:{last} in {self.text!r}")
+        self.positions += last - first
+        if self.positions > _MAX_POSITIONS:
+            raise ValueError(f"pattern: expected ranges of at most {_MAX_POSITIONS:,} positions, got {first}:{last}")
         return range(first, last)
 
     def items(self) -> list[Any]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from regard.look.json_field import Field
 from regard.look.trace import Trace
+from regard.runtime.reading import read_bytes_inside
+
+MAX_LOG = 1 << 29  # bytes
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ def read_moments(log: Path) -> list[Moment]:
     if not log.is_file():
         raise ValueError(f"{log}: expected the log of a training run, and there is none")
     moments = []
-    for number, line in enumerate(log.read_bytes().split(b"\n"), 1):
+    for number, line in enumerate(read_bytes_inside(log, MAX_LOG).split(b"\n"), 1):
         try:
             moment = _read_moment(line)
         except (ValueError, RecursionError) as error:

@@ -19,6 +19,7 @@ from regard.look.json_field import Field
 from regard.text.boundaries import Direction, direction, word_bounds
 
 FORMAT = 1
+MAX_PIECES, MAX_WEIGHTS = 1 << 20, 1 << 24  # of one side, and of a matrix of weights
 WEIGHT_DIGITS = 4  # decimal digits of weights in files
 Matrix = np.ndarray[Any, np.dtype[np.float32]]
 Name = Literal["cross", "encoder", "decoder", "pool"]
@@ -198,6 +199,7 @@ class Trace:
         if given["regard_trace"] != FORMAT or isinstance(given["regard_trace"], bool):
             raise ValueError(f"expected a trace of format {FORMAT}, got {given['regard_trace']!r}")
         fields = Field(given)
+        _check_pieces(fields)
         trace = cls(
             _read_side(fields["source"]),
             _read_side(fields["target"]),
@@ -245,8 +247,17 @@ def by_groups(weights: Matrix, rows: Sequence[int], columns: Sequence[int]) -> M
     The weight of a row group on a column group is summed over the pieces of the column group and averaged over those of
     the row group.
     """
-    means, sums = (np.eye(max(groups, default=-1) + 1, dtype=np.float32)[list(groups)] for groups in (rows, columns))
-    return np.asarray((means / np.maximum(means.sum(0), 1)).T @ weights @ sums, np.float32)
+    counts = np.maximum(np.bincount(rows, minlength=1), 1) if len(rows) else np.zeros(0)
+    sums = _summed(_summed(weights, columns), rows, axis=-2)
+    return np.asarray(sums / counts[:, None], np.float32)
+
+
+def _summed(weights: Matrix, groups: Sequence[int], axis: int = -1) -> Matrix:
+    """Return the sums over groups along an axis, in memory of the size of the weights."""
+    moved = np.moveaxis(np.asarray(weights, np.float32), axis, 0)
+    sums = np.zeros((max(groups, default=-1) + 1, *moved.shape[1:]), np.float32)
+    np.add.at(sums, list(groups), moved)
+    return np.moveaxis(sums, 0, axis)
 
 
 def has_end(text: str, pieces: Sequence[Span]) -> bool:
@@ -268,7 +279,8 @@ def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
     # A word in which no piece begins is joined to the word before it.
     ends = [bounds[after - 1][1] for after in (*used[1:], len(bounds))] if used else []
     spans = [Span(text[bounds[word][0] : end], bounds[word][0], end) for word, end in zip(used, ends, strict=True)]
-    owners = [used.index(word) for word in owners] if used else owners
+    places_of = {word: place for place, word in enumerate(used)}
+    owners = [places_of[word] for word in owners] if used else owners
     if ended:
         owners.append(len(spans))
         spans.append(Span("", len(text), len(text)))
@@ -280,6 +292,14 @@ def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
 def _after_blanks(piece: Span) -> int:
     """Return where the text of a piece begins; blanks before a word belong to no word."""
     return piece.start + len(piece.text) - len(piece.text.lstrip(" ")) if piece.text.strip(" ") else piece.start
+
+
+def _check_pieces(given: Field) -> None:
+    """Raise a ValueError if there are so many pieces that a matrix of them would fill the memory."""
+    target, source = (given[side]["pieces"] for side in ("target", "source"))
+    counts = [sum(1 for _ in pieces.items()) for pieces in (target, source)]
+    if max(counts) > MAX_PIECES or counts[0] * counts[1] > MAX_WEIGHTS:
+        raise ValueError(f"pieces: expected at most {MAX_WEIGHTS:,} weights, got {counts[0]:,} × {counts[1]:,}")
 
 
 def _side_as_dict(side: Side) -> dict[str, Any]:

@@ -76,6 +76,21 @@ def check_new_folder(folder: str | Path) -> None:
         raise ValueError(f"{place}: cannot be made: {error.strerror}") from None
 
 
+def remove_folder(folder: Path, last: str) -> None:
+    """Delete a folder if it is there, as far as that is allowed.
+
+    The file `last`, which marks it as one that may be deleted, goes last: a process that is killed leaves the mark.
+    """
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != last:
+                os.unlink(entry.path)
+        (folder / last).unlink(missing_ok=True)
+        folder.rmdir()
+
+
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a binary file for the content; an existing file at `path` is replaced only if no error occurs."""

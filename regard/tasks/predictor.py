@@ -47,7 +47,9 @@ class Predictor(ABC, Generic[M]):
     precision: Precision
 
     def __post_init__(self) -> None:
-        self.model.to(self.device).eval()
+        if not any(parameter.is_meta for parameter in self.model.parameters()):  # otherwise it has no weights yet
+            self.model.to(self.device)
+        self.model.eval()
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return a context in which the model computes in the precision that was asked for."""

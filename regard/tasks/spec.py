@@ -14,7 +14,7 @@ from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import read_recipe
 from regard.look.trace import Trace
-from regard.models.building import load_weights
+from regard.models.building import load_weights, without_memory
 from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.predictor import Predictor, ScoreReport
@@ -132,8 +132,14 @@ class TaskSpec(ABC, Generic[P, D]):
         where, card, recipe = read_device(device), folders.read_card(folder), folders.read_recipe(folder)
         if not isinstance(recipe.model, self.options):
             raise ValueError(f"{folder}: damaged: expected a recipe with the model of a {self.noun}")
-        predictor = self.predictor(folder, recipe.model, Loaded(recipe, card, where, precision))
-        load_weights(predictor.model, folders.trained_weights(folder, card))
+        loaded = Loaded(recipe, card, where, precision)
+        with folders.trained_weights(folder, card) as weights:
+            with without_memory(recipe.model):  # until it is known that the weights fit
+                predictor = self.predictor(folder, recipe.model, loaded)
+            if any(True for _ in predictor.model.buffers()):  # a model of one's own, with values besides its weights
+                predictor = self.predictor(folder, recipe.model, loaded)
+            load_weights(predictor.model, weights)
+        predictor.model.to(where)
         return predictor
 
     @abstractmethod

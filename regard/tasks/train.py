@@ -31,6 +31,7 @@ from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, load, task_named
 from regard.tasks.run_entry import Requirements, RunEntry
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
+from regard.training import checkpoint
 from regard.training.checkpoint import Progress, read_progress
 from regard.training.clock import limit_seconds
 from regard.training.lock import locked
@@ -166,8 +167,13 @@ class _Run:
             loop = self._loop(task, reporter, seconds, began)
             loop.progress = progress
         self.screen.status("preparing the first epoch")
-        loop.run()
-        model = _finish(self.spec, self.folder, loop)
+        try:
+            loop.run()
+            model = _finish(self.spec, self.folder, loop)
+        except OSError as error:  # the disk is full, say
+            if isinstance(error, ConnectionError):  # another process of the run has ended
+                raise
+            raise unwritable(self.folder, error) from None
         self.screen.close()
         return model
 
@@ -256,15 +262,23 @@ def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: Tr
     """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
     digests = (data.digest, data.dev_digest, data.extra_digest)
-    begun_digests = tuple(card["data"][name] for name in ("sha256", "dev_sha256", "extra_sha256"))
+    begun_digests = tuple(card.get("data", {}).get(name) for name in ("sha256", "dev_sha256", "extra_sha256"))
     begun_recipe = folders.read_recipe(folder)  # the number of processes may change, and with it `accumulate`
     begun_recipe = replace(begun_recipe, training=replace(begun_recipe.training, accumulate=recipe.training.accumulate))
     same_recipe = spec.is_same_run(begun_recipe, recipe)
-    begun, now = (*begun_digests, card["seed"], True), (*digests, seed, same_recipe)
+    begun, now = (*begun_digests, card.get("seed"), True), (*digests, seed, same_recipe)
     names = ("data", "dev data", "extra data", "seed", "recipe or settings")
     for name, one, other in zip(names, begun, now, strict=True):
         if one != other:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")
+
+
+def unwritable(folder: Path, error: OSError) -> ValueError:
+    """Return the error of a run that could not write a file: what failed, and what is there to go on from."""
+    failed = f"{error.filename or folder}: cannot be written: {error.strerror or error}"
+    if (folder / folders.TRAINING / checkpoint.FILE).is_file():
+        failed += f"; the last checkpoint is complete: go on with --resume when {folder} can be written again"
+    return ValueError(failed)
 
 
 def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import Literal
 
@@ -42,7 +43,7 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
     In scripts that put no spaces between words, words also end at the offsets in `inner` that are grapheme boundaries.
     """
     bounds: list[tuple[int, int]] = []
-    begin, graphemes_at = 0, set(grapheme_bounds(text))
+    begin, graphemes_at, ordered = 0, set(grapheme_bounds(text)), sorted(inner)
     for run in text.split(" "):
         end = begin + len(run)
         first, last = begin, end
@@ -52,7 +53,7 @@ def word_bounds(text: str, inner: list[int]) -> list[tuple[int, int]]:
             last -= 1
         inside = {first, last}
         if WITHOUT_SPACES.search(text, first, last):
-            inside |= {offset for offset in inner if first < offset < last}
+            inside |= set(ordered[bisect_right(ordered, first) : bisect_left(ordered, last)])
         cuts = {begin, end} | (inside & graphemes_at)
         bounds += pairwise(sorted(cuts))
         begin = end + 1

@@ -17,6 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from regard.text.line_limits import LongLine, bounded_lines, gzip_lines, why_unreadable
 from regard.text.normal import tidy
 
 Row = tuple[str, str] | str  # the two sides of a line, or the reason why it has none
@@ -131,7 +132,7 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         text = _decoded(line)
         if text is None:
-            raise ValueError(f"{name}, line {number} is not UTF-8")
+            raise ValueError(f"{name}, line {number} is {why_unreadable(line)}")
         yield text
 
 
@@ -153,7 +154,7 @@ def table_rows(file: Path) -> Iterator[Row]:
     for line in _file_lines(file):
         text = _decoded(line)
         if text is None:
-            yield "not UTF-8"
+            yield why_unreadable(line)
         elif "\t" in text:
             source, target, *_ = text.split("\t", maxsplit=2)
             yield source, target
@@ -187,7 +188,7 @@ def is_json_lines(file: Path) -> bool:
 def _json_object(line: bytes) -> dict[str, Any] | str:
     text = _decoded(line)
     if text is None:
-        return "not UTF-8"
+        return why_unreadable(line)
     if not text.strip():
         return "empty line"
     try:
@@ -231,7 +232,8 @@ def _parallel(source: Path, target: Path) -> Iterator[Row]:
     for lines in zip_longest(_file_lines(source), _file_lines(target)):
         counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
         one, other = (_decoded(line or b"") for line in lines)
-        yield "not UTF-8" if one is None or other is None else (one, other)
+        unreadable = [why_unreadable(line) for line in lines if line is not None and _decoded(line) is None]
+        yield (one, other) if one is not None and other is not None else unreadable[0]
     if counts[0] != counts[1]:
         lengths = f"{source} has {_lines(counts[0])} and {target} has {_lines(counts[1])}"
         raise ValueError(f"{lengths}; expected as many in both")
@@ -244,7 +246,8 @@ def _file_lines(file: str | Path) -> Iterator[bytes]:
             compressed = stream.peek(2)[:2] == b"\x1f\x8b"
             if str(file).lower().endswith(".gz") and not compressed:
                 raise ValueError(f"{file} is named .gz, but is not gzip")
-            yield from _stream_lines(gzip.GzipFile(fileobj=stream) if compressed else stream, str(file))
+            lines = gzip_lines(stream, str(file)) if compressed else bounded_lines(stream)
+            yield from _stream_lines(lines, str(file))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{file} is damaged gzip: {error}") from None
     except OSError as error:
@@ -254,17 +257,21 @@ def _file_lines(file: str | Path) -> Iterator[bytes]:
 def _stream_lines(stream: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines without \\n, the CR before it, and a byte-order mark at the start."""
     for number, line in enumerate(stream):
-        if number == 0:
+        if number == 0 and not isinstance(line, LongLine):
             if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 raise ValueError(f"{name} is UTF-16; expected UTF-8")
             line = line.removeprefix(codecs.BOM_UTF8)
             if not line:
                 return
-        yield line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
+        if not isinstance(line, LongLine):
+            line = line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
+        yield line
 
 
 def _decoded(line: bytes) -> str | None:
-    """Return the line as text; None if it is not UTF-8."""
+    """Return the line as text; None if it is not UTF-8, or longer than any text (`why_unreadable`)."""
+    if isinstance(line, LongLine):
+        return None
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

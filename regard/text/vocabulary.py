@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.text.normal import tidy
+from regard.text.tokenizer_json import TokenizerKind, read_tokenizer, template_of
 
 PAD, START, END = 0, 1, 2
 SPECIAL = ("<pad>", "<s>", "</s>")
@@ -91,7 +92,14 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, text: str) -> Vocabulary:
-        return cls(Tokenizer.from_str(text))
+        """Return the vocabulary that `to_json` wrote; raise a ValueError for the JSON of any other tokenizer."""
+        kinds = {
+            "BPE": TokenizerKind(template_of(_subword_tokenizer({}, []).to_str()), (*SPECIAL, *BYTES)),
+            "WordLevel": TokenizerKind(template_of(_word_tokenizer({}).to_str()), (*SPECIAL, UNKNOWN)),
+        }
+        learned = read_tokenizer(text, kinds)
+        words = learned.kind == "WordLevel"
+        return cls(_word_tokenizer(learned.ids) if words else _subword_tokenizer(learned.ids, learned.merges))
 
 
 def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary:
@@ -112,27 +120,19 @@ def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary
     ids = {piece: number for number, piece in enumerate((*SPECIAL, *BYTES, *pieces))}
     ids.setdefault(WORD_BEGINS, len(ids))
     merges = [(a, b) for a, b in model["merges"] if a in ids and b in ids and a + b in ids]
-    tokenizer = Tokenizer(models.BPE(ids, merges, byte_fallback=True))
-    tokenizer.pre_tokenizer = _subword_chunks()
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.ByteFallback(), decoders.Metaspace(replacement=WORD_BEGINS), decoders.Fuse()]
-    )
-    return Vocabulary(tokenizer)
+    return Vocabulary(_subword_tokenizer(ids, merges))
 
 
 def learn_words(texts: Sequence[str], size: int | None = None) -> Vocabulary:
     """Collect all words and punctuation marks, lower-cased, or the `size` most frequent of them."""
-    split = [pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated"), pre_tokenizers.WhitespaceSplit()]
-    normalizer, chunks = normalizers.Lowercase(), pre_tokenizers.Sequence(split)
+    normalizer, chunks = normalizers.Lowercase(), _word_chunks()
     counts = Counter(
         chunk for text in texts for chunk, _ in chunks.pre_tokenize_str(normalizer.normalize_str(tidy(text)))
     )
     reserved = (*SPECIAL, UNKNOWN)
     words = [word for word, _ in counts.most_common(size) if word not in reserved]
     ids = {word: number for number, word in enumerate((*reserved, *words))}
-    tokenizer = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, chunks
-    return Vocabulary(tokenizer)
+    return Vocabulary(_word_tokenizer(ids))
 
 
 def learn(texts: Sequence[str], kind: Literal["subwords", "words"], size: int | None) -> Vocabulary:
@@ -141,6 +141,30 @@ def learn(texts: Sequence[str], kind: Literal["subwords", "words"], size: int | 
         return learn_words(texts, size)
     assert size is not None
     return learn_subwords(texts, size)
+
+
+def _subword_tokenizer(ids: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:
+    """Return the tokenizer of subwords with these tokens and merges."""
+    tokenizer = Tokenizer(models.BPE(ids, merges, byte_fallback=True))
+    tokenizer.pre_tokenizer = _subword_chunks()
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Metaspace(replacement=WORD_BEGINS), decoders.Fuse()]
+    )
+    return tokenizer
+
+
+def _word_tokenizer(ids: dict[str, int]) -> Tokenizer:
+    """Return the tokenizer of whole words with these tokens."""
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), _word_chunks()
+    return tokenizer
+
+
+def _word_chunks() -> pre_tokenizers.PreTokenizer:
+    """Split at white space; punctuation is split off."""
+    return pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(_PUNCTUATION), "isolated"), pre_tokenizers.WhitespaceSplit()]
+    )
 
 
 def _subword_chunks() -> pre_tokenizers.PreTokenizer:

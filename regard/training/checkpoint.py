@@ -7,12 +7,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import UnionType
+from typing import get_args, get_origin, get_type_hints
 
 import torch
-from safetensors import safe_open
 from torch import Tensor, nn
 
 from regard.config import folder as folders
+from regard.config.card import shown
+from regard.runtime.tensor_file import open_tensors
 from regard.training.open_ended import DevScore
 from regard.training.plan import PlanStep, Schedule
 
@@ -50,12 +53,16 @@ class Progress:
 
     @classmethod
     def from_json(cls, text: str) -> Progress:
+        """Return the progress that `to_json` wrote; raise an error if a value is of another type."""
         tree = json.loads(text)
         if plan := tree["plan"]:
             tree["plan"] = Schedule(**plan | {"validations": tuple(plan["validations"])})
         tree["plan_steps"] = [PlanStep(*each) for each in tree.get("plan_steps", ())]
         tree["scores"] = [DevScore(*each) for each in tree["scores"]]
-        return cls(**tree)
+        progress = cls(**tree)
+        for part in filter(None, (progress, progress.plan, *progress.scores)):
+            _check_types(part)
+        return progress
 
 
 def random_state() -> dict[str, Tensor]:
@@ -92,9 +99,9 @@ def _random_name(rank: int) -> str:
 def read_progress(path: Path) -> Progress | None:
     """Return the progress of a checkpoint; None if there is no readable one."""
     try:
-        with safe_open(path / FILE, "pt") as tensors:
-            return Progress.from_json(tensors.metadata()["progress"])
-    except Exception:  # safetensors raises its own errors, and a damaged file may cause any other
+        with open_tensors(path / FILE) as tensors:
+            return Progress.from_json(tensors.metadata["progress"])
+    except Exception:  # a damaged file may cause any error
         return None
 
 
@@ -109,12 +116,13 @@ def read(
     if not file.is_file():
         raise ValueError(f"{path.parent}: nothing to resume: it has no {path.name}/{FILE}")
     try:
-        with safe_open(file, "pt") as tensors:
-            progress = Progress.from_json(tensors.metadata()["progress"])
-            saved = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118, not a dict
+        with open_tensors(file) as tensors:
+            progress = Progress.from_json(tensors.metadata["progress"])
+            saved = tensors.read_all()
         _restore(saved, model, average, optimizer, _random_name(rank))
-    except Exception as error:  # safetensors raises its own errors, and a damaged file may cause any other
-        raise ValueError(f"{file}: damaged: {error}") from None
+    except Exception as error:  # a damaged file may cause any error
+        reason = str(error).removeprefix(f"{file}: damaged: ")
+        raise ValueError(f"{file}: damaged: {reason}; without --resume, --overwrite begins anew") from None
     return progress
 
 
@@ -127,16 +135,41 @@ def _restore(
 ) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(saved[f"weights/{name}"])
+            parameter.copy_(_of_shape(saved, f"weights/{name}", parameter))
         for name, tensor in average.items():
-            tensor.copy_(saved[f"average/{name}"])
+            tensor.copy_(_of_shape(saved, f"average/{name}", tensor))
     if random_name == _random_name(0) or f"{random_name}/cpu" in saved:
         torch.set_rng_state(saved[f"{random_name}/cpu"])
     if f"{random_name}/cuda" in saved and torch.cuda.is_available():
         torch.cuda.set_rng_state(saved[f"{random_name}/cuda"])
     state: dict[int, dict[str, Tensor]] = {}
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for name, tensor in saved.items():
         if name.startswith("optimizer/"):
             _, number, key = name.split("/")
-            state.setdefault(int(number), {})[key] = tensor
+            moment = (
+                tensor if key == "step" and tensor.numel() == 1 else _of_shape(saved, name, parameters[int(number)])
+            )
+            state.setdefault(int(number), {})[key] = moment
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _check_types(record: object) -> None:
+    """Raise a ValueError if a number or text of a dataclass is of another type than it says."""
+    for name, hint in get_type_hints(type(record)).items():
+        if get_origin(hint) not in (None, UnionType):
+            continue
+        kinds, value = get_args(hint) or (hint,), getattr(record, name)
+        allowed = (*kinds, int) if float in kinds else kinds
+        if type(value) not in allowed or (kinds == (int,) and value < 0):
+            raise ValueError(f"progress: {name}: expected {hint}, got {shown(value)}")
+
+
+def _of_shape(saved: dict[str, Tensor], name: str, wanted: Tensor) -> Tensor:
+    """Return a saved tensor; raise a ValueError unless it has the shape and dtype of another."""
+    tensor = saved[name]
+    if tensor.shape != wanted.shape or tensor.dtype is not wanted.dtype:
+        raise ValueError(
+            f"{name}: expected {wanted.dtype} {list(wanted.shape)}, got {tensor.dtype} {list(tensor.shape)}"
+        )
+    return tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import torch
 
 from regard.config import folder as folders
 from regard.config.recipe_text import to_toml
-from regard.runtime.files import check_new_folder, resolved
+from regard.runtime.files import check_new_folder, remove_folder, resolved
+from regard.runtime.reading import check_links
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.loop import Loop, Machine
@@ -41,8 +41,10 @@ def check_out(folder: Path, resume: bool, overwrite: bool) -> None:
         raise ValueError(f"{folder}: there already; expected --resume, to go on, or --overwrite, to begin anew")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{folder}: cannot be written: Permission denied")
-    if resume and not (folder / folders.TRAINING / checkpoint.FILE).is_file():
-        raise ValueError(f"{folder}: nothing to resume: it has no {folders.TRAINING}/{checkpoint.FILE}")
+    if resume:
+        check_links(folder)  # a folder from a stranger must not lead a run to write elsewhere
+        if not (folder / folders.TRAINING / checkpoint.FILE).is_file():
+            raise ValueError(f"{folder}: nothing to resume: it has no {folders.TRAINING}/{checkpoint.FILE}")
 
 
 def create(folder: Path, task: Task, card: dict[str, Any], progress: Progress) -> None:
@@ -53,19 +55,19 @@ def create(folder: Path, task: Task, card: dict[str, Any], progress: Progress) -
     """
     new, old = _temporary_paths(folder)
     for path in (new, old):
-        shutil.rmtree(path, ignore_errors=True)
+        remove_folder(path, UNFINISHED)
     try:
         _fill(new, task, card, progress)
         install(new, folder)
     finally:
         (folder / UNFINISHED).unlink(missing_ok=True)
-        shutil.rmtree(new, ignore_errors=True)
+        remove_folder(new, UNFINISHED)
 
 
 def install(new: Path, folder: Path) -> None:
     """Rename the folder `new` to `folder`, which it replaces if it exists; if that fails, nothing is changed."""
     _, old = _temporary_paths(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    remove_folder(old, UNFINISHED)
     try:
         if folder.exists():
             (folder / UNFINISHED).touch()
@@ -75,7 +77,7 @@ def install(new: Path, folder: Path) -> None:
         if old.exists() and not folder.exists():
             old.rename(folder)
             (folder / UNFINISHED).unlink(missing_ok=True)
-        shutil.rmtree(old, ignore_errors=True)
+        remove_folder(old, UNFINISHED)
 
 
 def _temporary_paths(folder: Path) -> tuple[Path, Path]:

@@ -1,8 +1,10 @@
 """From pairs and translators to links."""
 
+from typing import Any
+
 import pytest
 
-from regard.alignment.aligner import BATCH_SIZE, AlignmentOptions, align_by_attention
+from regard.alignment.aligner import BATCH_SIZE, AlignmentOptions, align_by_attention, weights
 from regard.alignment.head_selection import HeadSelection
 from regard.alignment.links import parse_links
 from regard.alignment.rows import MAX_CHARACTERS
@@ -93,3 +95,18 @@ def test_a_pair_that_is_too_long_has_no_links_and_is_told() -> None:
     assert translator.asked == [pairs[0], pairs[3]]
     assert report == ["2 lines skipped, longer than 2,000 characters, no links there: 2, 3"]
     assert list(align_by_attention(pairs, Told(same_word), Told(same_word)))[1] == frozenset()
+
+
+def test_long_pairs_are_decoded_a_few_at_a_time() -> None:
+    """Weights grow with the square of the length: 256 long pairs at once would fill the memory."""
+    batches: list[int] = []
+
+    class Counts:
+        def force_decode(self, sources: list[str], targets: list[str]) -> list[Any]:
+            batches.append(len(sources))
+            raise InterruptedError
+
+    for length, expected in ((10, 256), (1000, 9), (2000, 3)):
+        with pytest.raises(InterruptedError):
+            next(weights([("x" * length, "y" * length)] * 300, Counts()))
+        assert batches.pop() == expected

@@ -165,3 +165,8 @@ def test_out_that_cannot_be_made_is_refused_before_the_pairs_are_read(tmp_path: 
     assert "/proc/model: cannot be made" in message
     message = refused(inside("train", tmp_path / "nowhere.tsv", "--out", tmp_path / "m", "--set", "model.heads=3"))
     assert "heads: expected a divisor of dim = 256, got 3" in message
+
+
+def test_a_message_of_a_million_letters_is_shortened() -> None:
+    shown = one_line("expected this, got " + "x" * 10**6 + " at the end")
+    assert len(shown) < 5_000 and shown.startswith("expected this, got x") and shown.endswith("x at the end")

@@ -14,6 +14,7 @@ from regard.config import folder as folders
 from regard.config.folder import Vocabularies
 from regard.config.recipe import RECIPES
 from regard.config.recipe_text import to_toml
+from regard.runtime.tensor_file import open_tensors
 from regard.text.vocabulary import learn_subwords, learn_words
 from tests.training import toy
 
@@ -141,7 +142,8 @@ def test_one_vocabulary_or_two(tmp_path: Path) -> None:
 def test_recipe_card_and_weights_come_back(tmp_path: Path) -> None:
     weights = {"a": torch.randn(3, 4), "b": torch.randn(2, 2).mT, "c": torch.tensor(1.5, dtype=torch.bfloat16)}
     folders.write_tensors(tmp_path / folders.WEIGHTS, weights)
-    result = folders.read_weights(tmp_path)
+    with open_tensors(tmp_path / folders.WEIGHTS) as file:
+        result = file.read_all()
     assert result.keys() == weights.keys() and all(result[name].equal(weights[name]) for name in weights)
     folders.write(tmp_path / folders.RECIPE, to_toml(RECIPES["article"]))
     assert folders.read_recipe(tmp_path) == RECIPES["article"]

@@ -284,3 +284,19 @@ def test_files_that_hold_no_trace(tmp_path: Path, content: bytes, complaint: str
 def test_weights_are_the_mean_of_all_that_looks_at_the_source() -> None:
     trace = full_trace()
     np.testing.assert_allclose(trace.weights, trace.attentions[0].weights.mean((0, 1)), rtol=1e-6)
+
+
+def large(source: int, target: int) -> dict[str, object]:
+    sides = {name: {"text": "", "pieces": [[0, 0]] * count} for name, count in (("source", source), ("target", target))}
+    return {"regard_trace": 1, "attentions": [], **sides}
+
+
+def test_a_matrix_of_pieces_that_would_fill_the_memory_is_refused() -> None:
+    """Each piece takes six bytes of a file, their matrix the square of that."""
+    with pytest.raises(ValueError, match="expected at most 16,777,216 weights, got 100,000 × 100,000"):
+        Trace.from_dict(large(100_000, 100_000))
+
+
+def test_many_pieces_take_no_square_of_memory_or_time() -> None:
+    trace = Trace.from_dict(large(50_000, 1))
+    assert trace.by_words()[2].shape == (1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from regard.runtime.tensor_file import open_tensors
 from regard.training import checkpoint
 from regard.training.checkpoint import FILE, Progress
 from regard.training.plan import Schedule
@@ -118,3 +120,53 @@ def test_a_damaged_file_is_one_clear_error(damage: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="damaged") as error:
         checkpoint.read(file.parent, *run(0))
     assert FILE in str(error.value) and "\n" not in str(error.value)
+
+
+def changed(file: Path, **changes: torch.Tensor) -> None:
+    """Write the checkpoint again with other tensors."""
+    with open_tensors(file) as tensors:
+        saved, notes = tensors.read_all(), dict(tensors.metadata)
+    save_file(saved | changes, file, notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("weights/first.weight", torch.zeros(1)),  # which torch would broadcast
+        ("average/first.weight", torch.zeros(4, 1)),
+        ("weights/first.weight", torch.zeros(4, 3, dtype=torch.int64)),
+        ("optimizer/0/exp_avg", torch.zeros(7)),
+        ("optimizer/900/exp_avg", torch.zeros(7)),
+        ("optimizer/x", torch.zeros(7)),
+        ("random/cpu", torch.zeros(9, dtype=torch.uint8)),
+    ],
+)
+def test_a_tensor_of_another_shape_is_refused(name: str, tensor: torch.Tensor, tmp_path: Path) -> None:
+    checkpoint.write(tmp_path, *run(1), Progress())
+    changed(tmp_path / FILE, **{name: tensor})
+    with pytest.raises(ValueError, match="damaged"):
+        checkpoint.read(tmp_path, *run(0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"update": "3"},
+        {"update": -3},
+        {"epoch": True},
+        {"best": None},
+        {"ended": 3},
+        {"plan": {"updates": "x", "validations": [], "warmup": 1}},
+        {"scores": [["x", 1.0, None]]},
+        {"scores": 3},
+        {"more": 1},
+    ],
+)
+def test_a_progress_of_other_types_is_refused(change: dict[str, object], tmp_path: Path) -> None:
+    checkpoint.write(tmp_path, *run(1), Progress())
+    with open_tensors(tmp_path / FILE) as tensors:
+        saved = tensors.read_all()
+    progress = json.loads(Progress().to_json()) | change
+    save_file(saved, tmp_path / FILE, {"progress": json.dumps(progress)})
+    with pytest.raises(ValueError, match="damaged"):
+        checkpoint.read(tmp_path, *run(0))

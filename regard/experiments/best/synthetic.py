@@ -51,11 +51,15 @@ def _translate_piece(translator: Translator, texts: list[str], search: Search, p
 
 
 def _read(path: Path, texts: list[str]) -> list[str] | None:
-    """Return the translations of a piece; None: they are not there, or those of other texts."""
+    """Return the translations of a piece; None: they are not there, damaged, or those of other texts."""
     if not path.is_file():
         return None
-    piece = json.loads(path.read_text(encoding="utf-8"))
-    return list(piece["translations"]) if piece["of"] == _digest(texts) else None
+    try:
+        piece = json.loads(path.read_text(encoding="utf-8"))
+        translations = list(map(str, piece["translations"])) if piece["of"] == _digest(texts) else []
+    except (ValueError, KeyError, TypeError, RecursionError):  # damaged
+        return None
+    return translations if len(translations) == len(texts) else None
 
 
 def _digest(texts: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from regard.experiments.processes import available_cores
 from regard.runtime import launch
 from regard.runtime.files import folder_path
 from regard.runtime.precision import Precision, autocast, read_device
+from regard.runtime.reading import check_links
 from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, load, task_named
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
 from regard.training.clock import limit_seconds
@@ -176,6 +177,7 @@ def _check_folders(folder: Path, work: WorkFolder, resume: bool, overwrite: bool
         has_ended = (folder / folders.CARD).is_file() and "best" in folders.read_card(folder)
         if not (work.begun or has_ended):
             raise ValueError(f"{folder}: nothing to resume: there is no {work.path}; without --resume a run begins")
+        check_links(work.path)  # a folder from a stranger must not lead a run to write elsewhere
         return
     check_out(folder, False, overwrite)
     if work.is_foreign:

@@ -28,7 +28,7 @@ from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.spec import Given
 from regard.tasks.train import train
 from regard.tasks.translation.predictor import Translator
-from regard.training.progress import Screen, clock
+from regard.training.progress import Screen, Silent, clock
 
 MEMBERS = 3  # models whose ensemble teaches the student
 BACKWARD = 1  # models of the other direction
@@ -149,6 +149,7 @@ class BestTranslation:
     def _train_student(self, extra: Sequence[tuple[str, str]]) -> None:
         """Train the final model. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
         self.screen.say("training the student")
+        self._check_data()
         train(
             self.given.data,
             self.work.student,
@@ -164,6 +165,11 @@ class BestTranslation:
             precision=self.precision,
             screen=self.screen,
         )
+
+    def _check_data(self) -> None:
+        """Raise a ValueError if the files of the data are no longer what the members were trained on."""
+        now = TRANSLATION.data(self.given, self.recipe, Silent())
+        self.work.check_data(now.digest, now.dev_digest)
 
     def _choose(self, names: Sequence[str]) -> None:
         """Let the model with the highest chrF++ on dev be the result, and note all scores in its card."""

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard.config import folder as folders
+from regard.runtime.files import remove_folder
 from regard.text.pairs import Pair
 from regard.training.progress import Screen
 
@@ -51,7 +51,7 @@ class WorkFolder:
 
     def begin(self, plan: Mapping[str, Any], train: Sequence[Pair], dev: Sequence[Pair]) -> None:
         """Create the folder anew, with the plan as the last file: a folder without it has not begun."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.delete()
         self.path.mkdir(parents=True)
         for name, pairs in zip(FILES, (train, dev), strict=True):
             rows = (json.dumps({"source": pair.source, "target": pair.target}, ensure_ascii=False) for pair in pairs)
@@ -62,11 +62,19 @@ class WorkFolder:
         """Raise a ValueError unless the run began with the same data, recipe and seed."""
         try:
             begun = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
-        except ValueError:
-            raise ValueError(f"{self.path / PLAN}: damaged: expected JSON; --overwrite begins anew") from None
+        except (ValueError, RecursionError):
+            begun = None
+        if not isinstance(begun, dict):
+            raise ValueError(f"{self.path / PLAN}: damaged: expected JSON; --overwrite begins anew")
         for name, value in plan.items():
             if begun.get(name) != value:
                 raise ValueError(f"{out}: begun with other {name}; resume with what it began with, or use --overwrite")
+
+    def check_data(self, digest: str, dev_digest: str) -> None:
+        """Raise a ValueError unless these are the digests of the data that the run began with."""
+        begun = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
+        if (begun["data"], begun["dev data"]) != (digest, dev_digest):
+            raise ValueError(f"{self.path}: the data changed since the run began; go on with --resume when it is back")
 
     @property
     def student(self) -> Path:
@@ -108,4 +116,5 @@ class WorkFolder:
         folders.write(self.path / SPENT, json.dumps({"seconds": seconds}))
 
     def delete(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Delete the folder, the plan last: until then, it is known what it is."""
+        remove_folder(self.path, PLAN)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +23,8 @@ from typing import Any
 from regard.config.folder import write
 from regard.config.recipe_text import to_toml
 from regard.experiments.compare.kinds import ModelKind
-from regard.runtime.files import check_new_folder, resolved
+from regard.runtime.files import check_new_folder, remove_folder, resolved
+from regard.runtime.reading import check_links
 
 FORMAT = 1
 PLAN, DEV, RUNS, MODEL, RESULT, FAILED = "plan.json", "dev.jsonl", "runs", "model", "result.json", "failed.json"
@@ -89,13 +89,15 @@ def check_folder(folder: Path, resume: bool, overwrite: bool) -> None:
         raise ValueError(f"{folder}: there already; expected --resume, to go on, or --overwrite, to begin anew")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{folder}: cannot be written: Permission denied")
+    if resume:
+        check_links(folder)  # a folder from a stranger must not lead a run to write elsewhere
 
 
 def create(folder: Path, plan: ComparisonPlan, files: Mapping[str, str]) -> None:
     """Create the folder under a temporary name, and rename it when it is complete; an existing one is replaced."""
     new, old = _temporary_paths(folder)
     for path in (new, old):
-        shutil.rmtree(path, ignore_errors=True)
+        remove_folder(path, PLAN)
     try:
         new.mkdir(parents=True)
         write_json(new / PLAN, plan.as_dict())  # first: it marks the folder as one that may be deleted
@@ -108,7 +110,7 @@ def create(folder: Path, plan: ComparisonPlan, files: Mapping[str, str]) -> None
         if old.exists() and not folder.exists():
             old.rename(resolved(folder))
         for path in (new, old):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path, PLAN)
 
 
 def check_same(folder: Path, plan: ComparisonPlan) -> None:

@@ -87,6 +87,7 @@ def run_job(job: TrainingJob, screen: Screen) -> None:
     )
     assert isinstance(translator, Translator)
     if job.sha256 not in (None, translator.card["data"]["sha256"]):
+        shutil.rmtree(model)  # so that resuming trains it on the data of the others, when they are back
         raise ValueError("the training data changed since the comparison began")
     screen.status("scoring")
     gold = None if job.gold is None else read_gold_set(job.gold, job.reverse, languages)

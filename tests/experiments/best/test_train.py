@@ -174,3 +174,44 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             train_best(toy.PAIRS, tmp_path / "m", **options)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
+
+
+def test_data_that_change_before_the_student_is_trained_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The members are trained on a copy of the pairs, the student on the file."""
+    data, original = toy.write_tsv(tmp_path / "pairs.tsv"), translation.BestTranslation._synthetic_pairs
+
+    def changes(self: translation.BestTranslation, *names: list[str]) -> list[tuple[str, str]]:
+        toy.write_tsv(data, toy.PAIRS[:-1])
+        return original(self, *names)
+
+    def best(**options: Any) -> None:
+        train_best(data, tmp_path / "m", settings=toy.TINY, members=1, backward=0, device="cpu", jobs=1, **options)
+
+    monkeypatch.setattr(translation.BestTranslation, "_synthetic_pairs", changes)
+    with pytest.raises(ValueError, match="the data changed since the run began; go on with --resume"):
+        best()
+    assert not (tmp_path / "m.parts" / "student").exists()
+    monkeypatch.setattr(translation.BestTranslation, "_synthetic_pairs", original)
+    toy.write_tsv(data)
+    best(resume=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "pairs.tsv"]
+
+
+def test_a_work_folder_that_is_half_deleted_can_be_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its plan goes last: without it, nobody would know what the folder is."""
+    work = WorkFolder(tmp_path / "m.parts")
+    work.begin({"data": "x"}, toy.pairs(3), toy.pairs(2))
+    (work.path / "member-1").mkdir()
+    order: list[str] = []
+    real = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        order.append(path.name)
+        assert [each.name for each in work.path.iterdir()] == ["plan.json"]
+        real(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    work.delete()
+    assert order == ["plan.json"] and not work.path.exists()
