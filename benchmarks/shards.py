@@ -35,7 +35,8 @@ from tools.sample.frames import COUNTS  # noqa: E402
 PARTS = ("plain", "one", "two", "killed", "ray", "ray-killed")
 SPEEDUP, SAME_LINES = 1.6, 0.999  # the bars
 MAX_STARTS = 3  # of the command whose workers are killed: a shard that is hit three times fails, and is tried again
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "PASSIVE", "RAY_USAGE_STATS_ENABLED": "0"}
+PATHS = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(PATHS), "OMP_WAIT_POLICY": "PASSIVE"}
 ON_RAY = """
 import sys, regard
 regard.on_ray(*sys.argv[1:4], workers=2, threads=1, device="cpu", precision="fp32")
@@ -160,7 +161,8 @@ class Benchmark:
     def _collect(self, part: str, shards: Path) -> None:
         """Join the shards and remove them."""
         out = self._folder / "joined.txt"
-        subprocess.run(command("translate", self._model, "--shards", shards, "--join", "-o", out), check=True)
+        joining = command("translate", self._model, "--shards", shards, "--join", "-o", out)
+        subprocess.run(joining, check=True, env=ENVIRONMENT)
         self.results[part].output = out.read_bytes()
         shutil.rmtree(shards)
 

@@ -13,7 +13,8 @@ from regard.runtime.processes import WorkerProcess
 
 POLL_SECONDS = 0.1
 STOP_SECONDS = 20.0  # seconds in which a worker may give back its shard when it is stopped
-MAX_STARTS = 3  # attempts to start a worker that dies before it is ready
+MAX_STARTS = 3  # workers in a row that die before they are ready
+MAX_DEATHS = 10  # workers in a row that die before they have translated a shard
 
 
 class ShardWorker(WorkerProcess):
@@ -40,7 +41,7 @@ class WorkerPool:
 
     def __init__(self, tasks: Sequence[WorkerTask], logs: Path, say: Callable[[str], None]) -> None:
         self._logs, self._say = logs, say
-        self._starts = self._deaths_at_start = 0
+        self._starts = self._deaths_at_start = self._deaths = 0  # deaths: in a row
         self._ended: list[ShardWorker] = []
         self._active = [self._started(task) for task in tasks]
 
@@ -71,8 +72,10 @@ class WorkerPool:
                 continue
             cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
             self._deaths_at_start = 0 if worker.ready else self._deaths_at_start + 1
-            if self._deaths_at_start >= MAX_STARTS:
-                raise ValueError(f"no worker can start: the last one {cause}{last_line and f': {last_line}'}")
+            self._deaths = 0 if worker.lines else self._deaths + 1
+            if self._deaths_at_start >= MAX_STARTS or self._deaths >= MAX_DEATHS:
+                problem = "no worker can start" if not worker.ready else f"{self._deaths} workers in a row died"
+                raise ValueError(f"{problem}: the last one {cause}{last_line and f': {last_line}'}")
             self._say(f"a worker {cause}; another takes its place")
             self._active[index] = self._started(worker.task)
 

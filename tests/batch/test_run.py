@@ -108,6 +108,14 @@ def test_a_line_that_kills_its_worker(model: Path, file: Path, tmp_path: Path, m
     assert joined(tmp_path / "shards", tmp_path / "out") == expected(model)
 
 
+def test_workers_that_all_die(model: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.batch.workers.MAX_DEATHS", 1)
+    (tmp_path / "sitecustomize.py").write_text(POISON.replace("shard == 1", "True"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(ValueError, match="1 workers in a row died: the last one was killed by signal 9"):
+        translate(model, file, tmp_path / "shards", workers=1)
+
+
 def test_workers_that_cannot_start(model: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text("import os, sys; print('no luck', file=sys.stderr); os._exit(9)")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -33,9 +33,9 @@ def test_identical_lines_are_translated_once(translator: Translator, monkeypatch
     given: list[str] = []
     answers = Translator.answers
 
-    def counted(self: Translator, texts: list[str], *rest: object) -> object:
+    def counted(self: Translator, texts: list[str], *rest: object, **more: object) -> object:
         given.extend(texts)
-        return answers(self, texts, *rest)  # type: ignore[arg-type]
+        return answers(self, texts, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Translator, "answers", counted)
     monkeypatch.setattr("regard.batch.translation.SLICE", 16)
