@@ -6,6 +6,7 @@ Ray hands out the numbers of shards, starts actors and replaces those that die. 
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -130,6 +131,7 @@ def _ray() -> Iterator[None]:
     started_here = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
     ray.init(log_to_driver=False, logging_level="ERROR", **started_here)
     ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         yield
     finally:

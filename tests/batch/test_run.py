@@ -134,6 +134,15 @@ def test_a_damaged_model_is_one_error(model: Path, file: Path, tmp_path: Path) -
     assert no_claims(tmp_path / "shards")
 
 
+def test_without_ray_a_sentence_says_how_to_get_it(
+    model: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"on_ray needs Ray Data .*`pip install regard\[ray\]` installs it"):
+        regard.on_ray(model, file, tmp_path / "shards")
+    assert not (tmp_path / "shards").exists()
+
+
 def test_tasks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "available_cores", lambda: 8)
     assert [task.threads for task in worker_tasks(tmp_path, [tmp_path], "cpu", 3, None)] == [2, 2, 2]
