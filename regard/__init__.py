@@ -13,6 +13,9 @@ from regard.runtime.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from regard.alignment.statistical import AlignmentResult, align
+    from regard.batch.join import join_shards
+    from regard.batch.on_ray import on_ray
+    from regard.batch.run import ShardReport, translate_file
     from regard.core.attention import Attention, attention, plan
     from regard.core.block_patterns import Blocks, Global, RandomBlocks, bigbird, longformer
     from regard.core.coattention import coattend
@@ -51,6 +54,7 @@ __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Im
 __all__ += ["train_from_card"]
 __all__ += ["Comparison", "compare", "train_best"]
 __all__ += ["AlignmentResult", "align"]
+__all__ += ["ShardReport", "join_shards", "on_ray", "translate_file"]
 
 
 if not TYPE_CHECKING:  # a type checker knows the names from above

@@ -113,7 +113,7 @@ def world(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    for name, texts in (("train.en.gz", sources), ("train.mr.gz", targets)):
+    for name, texts in (("train.en.gz", sources), ("train.mr.gz", targets), ("big.gz", sources)):
         (tmp_path / name).write_bytes(gzip.compress("".join(texts).encode()))
     for name in ("links.src", "links.tgt", "links.talp"):
         shutil.copy(ROOT / "regard" / "samples" / "english-marathi" / name, tmp_path / name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,11 +14,11 @@ from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
 from regard.commands.screen import complain
+from regard.commands.shards import Join, ShardingOptions, ShardLines, Shards, Workers, run_sharded
 from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
-    from regard.alignment.carry import Kind
-    from regard.tasks.translation.predictor import Answer, Search, Translation
+    from regard.tasks.translation.predictor import Search
 
 Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
 NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
@@ -43,6 +42,8 @@ CarryOver = Annotated[
     str | None,
     Option(metavar="KINDS", help="Copy from the source, separated by commas: numbers, addresses, markup, names."),
 ]
+
+NOT_WITH_SHARDS = "expected no --shards with it"
 
 
 def translate(
@@ -71,20 +72,35 @@ def translate(
     threads: options.Threads = None,
     precision: options.Precision = "auto",
     quiet: options.Quiet = False,
+    shards: Shards = None,
+    shard_lines: ShardLines = None,
+    workers: Workers = None,
+    join: Join = False,
 ) -> None:
     """Translate texts, a file or standard input: one line out for every line in. Results go to standard output,
-    everything else to standard error."""
+    everything else to standard error. With --shards, translate a large file in parts, on several machines."""
     from regard.alignment.carry import read_kinds
     from regard.tasks.registry import TRANSLATION, load_for
+    from regard.tasks.translation.output import answer_lines, with_carried_over
     from regard.text.glossary import Glossary
 
-    given = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty, "sample": sample, "mbr": mbr}
-    search_by = _search(given | {"temperature": temperature, "top_k": top_k, "top_p": top_p}, json_, seed)
+    given: dict[str, Any] = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty, "sample": sample}
+    given |= {"mbr": mbr, "temperature": temperature, "top_k": top_k, "top_p": top_p}
+    search_by = _search(given, json_, seed)
     _check_texts(prefix, view)
-    look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
-    line_chunks, kinds = chunks(text, input_), read_kinds(carry)
     if glossary is not None:
         refuse_idle({"--sample": sample, "--mbr": mbr or None}, "expected neither with --glossary")
+    sharding = ShardingOptions(shards, shard_lines, workers, join)
+    if sharding.folder is not None:
+        refuse_idle({"TEXT": text or None, "--look": look, "--view": view, "--evidence": evidence}, NOT_WITH_SHARDS)
+        given |= {"seed": seed, "prefix": prefix or None, "glossary": glossary, "carry": carry, "json": json_}
+        given |= {"device": device, "threads": threads, "precision": None if precision == "auto" else precision}
+        by_option = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
+        by_option["--n-best"] = None if n_best == 1 else n_best
+        run_sharded(sharding, [model, *(ensemble or [])], (input_, output), search_by, by_option, quiet)
+        return
+    look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
+    line_chunks, kinds = chunks(text, input_), read_kinds(carry)
     terms = None if glossary is None else Glossary.read(glossary)
     options.set_threads(threads, seed)
     with open_results(output) as out:
@@ -94,7 +110,7 @@ def translate(
         search = search if terms is None else replace(search, mbr=0)
         for lines in line_chunks:
             for answer in translator.answers(lines, search, prefix, look_output.wanted, terms):
-                print(_lines(with_carried_over(answer, kinds), json_, n_best), file=out)
+                print(answer_lines(with_carried_over(answer, kinds), json_, n_best), file=out)
                 traces = answer.translations[0].traces
                 look_output.show(traces, lambda trace: TRANSLATION.examine(translator, trace))
                 _complain_of([] if quiet else answer.notices, answer.source)
@@ -138,47 +154,6 @@ def _search(given: dict[str, Any], as_json: bool, seed: int | None) -> Callable[
 
     applied(Search())  # raises an error for values that make no search
     return applied
-
-
-def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
-    """Return the answer with numbers, addresses and the like replaced by those of the source."""
-    from regard.alignment.carry import carry_over
-    from regard.tasks.translation.predictor import distinct_texts
-
-    if not kinds:
-        return answer
-    translations = [
-        replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
-        for each in answer.translations
-    ]
-    return replace(answer, translations=distinct_texts(translations))  # some may differ no longer
-
-
-def _lines(answer: Answer, as_json: bool, n_best: int) -> str:
-    """Return what is printed of an answer."""
-    if as_json:
-        translations = [_as_dict(each) for each in answer.translations]
-        result = {"source": answer.source, "translations": translations, "notices": answer.notices}
-        return json.dumps(result, ensure_ascii=False)
-    if n_best > 1:
-        ranked = enumerate(answer.translations, 1)
-        return "\n".join(f"{rank}\t{each.score:.4f}\t{each.text}" for rank, each in ranked)
-    return answer.text
-
-
-def _as_dict(translation: Translation) -> dict[str, Any]:
-    """Return a translation for JSON; the terms of a glossary, if it has any, with those of the source."""
-    result = {
-        "text": translation.text,
-        "score": round(translation.score, 6),
-        "log_probability": round(translation.log_probability, 6),
-    }
-    terms = [
-        {"source": trace.source.text[slice(*term.source)], "target": trace.target.text[slice(*term.target)]}
-        for trace in translation.traces
-        for term in trace.terms
-    ]
-    return result | ({"terms": terms} if terms else {})
 
 
 def _complain_of(notices: Sequence[str], source: str) -> None:

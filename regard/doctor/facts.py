@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
-from regard.experiments.processes import available_cores
 from regard.runtime.caches import cache_report
 from regard.runtime.machine import core_limit, cpu_model, memory, memory_limit
 from regard.runtime.precision import cpu_has_bfloat16
+from regard.runtime.processes import available_cores
 from regard.runtime.version import __version__
 
 REQUIRED = ("torch", "numpy", "tokenizers", "safetensors", "regex", "sacrebleu", "typer", "rich")

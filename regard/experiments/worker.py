@@ -1,13 +1,7 @@
-"""The process of one run (processes.py). Its standard input has the job as a line of JSON; it writes events to its
-standard output, as JSON lines.
-
-The worker stops, with a checkpoint, when the line "stop" comes; and at once when standard input ends, because then the
-process that started it is gone and nobody would wait for it.
-"""
+"""The process of one run (processes.py): its input is a job, and it stops with a checkpoint (runtime/processes.py)."""
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import sys
@@ -17,8 +11,7 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from regard.runtime.interrupts import EXIT_CODE
-
-STOP = "stop"
+from regard.runtime.processes import reason_of, watch_input
 
 
 class EventScreen:
@@ -43,28 +36,11 @@ class EventScreen:
         print(json.dumps(event), file=self._out, flush=True)
 
 
-def watch(lines: TextIO) -> None:
-    """Interrupt the main thread when the line "stop" comes; end the process when standard input ends."""
-    for line in lines:
-        if line.strip() == STOP:
-            _thread.interrupt_main()
-    os._exit(EXIT_CODE)
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of an error, with its type if it is not one that describes a mistake of the user."""
-    text = str(error).strip().split("\n")[0]
-    if isinstance(error, OSError) and error.strerror:
-        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    described = text and isinstance(error, (ValueError, TypeError, OSError))
-    return text if described else ": ".join(part for part in (type(error).__name__, text) if part)
-
-
 def main() -> None:
     given = json.loads(sys.stdin.readline())
     job = getattr(import_module(given["module"]), given["kind"])(**given["job"])
     sys.argv = ["regard", *job.command]  # what the model's card says it was made by
-    threading.Thread(target=watch, args=(sys.stdin,), daemon=True).start()
+    threading.Thread(target=watch_input, args=(sys.stdin,), daemon=True).start()
     screen = EventScreen(sys.stdout)
     try:
         job.execute(screen)
@@ -72,7 +48,7 @@ def main() -> None:
         code = EXIT_CODE
     except Exception as error:
         traceback.print_exc()
-        screen.send(failed=_reason(error))
+        screen.send(failed=reason_of(error))
         code = 1
     else:
         code = 0

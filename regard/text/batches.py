@@ -124,6 +124,19 @@ def by_length(rows: Sequence[Sequence[object]], count: int) -> Iterator[list[int
         yield order[first : first + count]
 
 
+def by_tokens(rows: Sequence[Sequence[object]], tokens: int, min_count: int) -> Iterator[list[int]]:
+    """Yield the indices of the rows in batches of at most `tokens`, including padding, the shortest rows first; a batch
+    has `min_count` rows in any case, unless it is the last."""
+    batch: list[int] = []
+    for index in sorted(range(len(rows)), key=lambda index: len(rows[index])):
+        if len(batch) >= min_count and (len(batch) + 1) * len(rows[index]) > tokens:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
 def arrange(examples: Sequence[Example], sentences: int, tokens: int, seed: int, epoch: int) -> list[list[int]]:
     """Return the batches of an epoch, as indices: at most `sentences` and, including padding, `tokens` per batch.
 

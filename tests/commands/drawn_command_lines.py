@@ -58,6 +58,8 @@ COMPANIONS = {
     "--from": ["--to", "mr"],
     "--to": ["--from", "en"],
     "--calibrated": ["--json"],
+    "--shards": ["--join"],
+    "--shard-lines": ["--shards", "folder"],
 }
 """what an option is mostly given with, as it has no effect alone"""
 
@@ -120,6 +122,10 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--seed": whole(0, 9),
         "--prefix": one_of(*TEXTS),
         "--carry": one_of("numbers", "numbers,names", "all", ""),
+        "--shards": one_of("out/shards", "folder", "few.tsv", "comparison"),
+        "--shard-lines": whole(0, 3),
+        "--workers": whole(0, 2),
+        "--join": FLAG,
     },
     "classify": {**SHARED, **LOOKING, "-p": FLAG, "--calibrated": FLAG},
     "evaluate": {

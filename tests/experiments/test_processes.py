@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.experiments import processes
 from regard.experiments.compare.job import TrainingJob
 from regard.experiments.processes import RunProcess, run_all
-from regard.experiments.worker import EventScreen, _reason
+from regard.experiments.worker import EventScreen
+from regard.runtime import processes
 
 JOB = TrainingJob(
     *("out", "run", "rnn", 1, "", ["pairs.tsv"], None, False, None, None),
@@ -96,17 +95,3 @@ def test_a_run_imports_this_package_and_no_file_of_the_present_folder(
 def test_jobs_can_be_written_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     EventScreen(sys.stdout).send(**asdict(JOB))
     assert capsys.readouterr().out.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ValueError("expected a b,\ngot c"), "expected a b,"),
-        (RuntimeError("out of memory"), "RuntimeError: out of memory"),
-        (AssertionError(), "AssertionError"),
-        (OSError(28, os.strerror(28), "model"), f"model: {os.strerror(28)}"),
-        (MemoryError(), "MemoryError"),
-    ],
-)
-def test_reasons(error: Exception, reason: str) -> None:
-    assert _reason(error) == reason

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.text.batches import Batch, arrange, by_length, padded, rounded
+from regard.text.batches import Batch, arrange, by_length, by_tokens, padded, rounded
 from regard.text.examples import Example
 from regard.text.vocabulary import END, PAD, START
 
@@ -116,6 +116,14 @@ def test_by_length_gives_every_row_once_the_shortest_first() -> None:
     assert sorted(index for part in result for index in part) == list(range(7))
     assert [len(rows[index]) for part in result for index in part] == [1, 1, 2, 3, 4, 5, 9]
     assert list(by_length([], 3)) == []
+
+
+def test_by_tokens_fills_batches_up_to_a_number_of_tokens() -> None:
+    rows = [[1] * size for size in (5, 1, 4, 1, 3, 2, 9)]
+    result = [[len(rows[index]) for index in part] for part in by_tokens(rows, 8, 2)]
+    assert result == [[1, 1, 2], [3, 4], [5, 9]], "at most 8 tokens with padding, but at least 2 rows"
+    assert sorted(index for part in by_tokens(rows, 8, 2) for index in part) == list(range(7))
+    assert list(by_tokens(rows, 0, 3)) == list(by_length(rows, 3)) and list(by_tokens([], 8, 2)) == []
 
 
 def test_few_sizes() -> None:

@@ -17,10 +17,10 @@ from regard.core.checks import whole_number
 from regard.experiments.best import classification, translation
 from regard.experiments.best.translation import BestTranslation, best_recipe
 from regard.experiments.best.work import WorkFolder
-from regard.experiments.processes import available_cores
 from regard.runtime import launch
 from regard.runtime.files import folder_path
 from regard.runtime.precision import Precision, autocast, read_device
+from regard.runtime.processes import available_cores
 from regard.runtime.reading import check_links
 from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, load, task_named
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData

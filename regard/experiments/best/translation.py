@@ -22,8 +22,9 @@ from regard.config.recipe_text import to_toml
 from regard.experiments.best.job import MemberJob
 from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
 from regard.experiments.best.work import DEV, MEMBER, STUDENT, TRAIN, WorkFolder
-from regard.experiments.processes import RunProcess, available_cores, run_all
+from regard.experiments.processes import RunProcess, run_all
 from regard.runtime.precision import Precision, gpu_names, read_device
+from regard.runtime.processes import available_cores
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.spec import Given
 from regard.tasks.train import train

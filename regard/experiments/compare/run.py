@@ -23,11 +23,12 @@ from regard.experiments.compare.progress import ComparisonProgress, SilentWatche
 from regard.experiments.compare.results import compared, read_run
 from regard.experiments.compare.samples import sample_sentences
 from regard.experiments.compare.table import csv_text
-from regard.experiments.processes import RunProcess, available_cores, run_all
+from regard.experiments.processes import RunProcess, run_all
 from regard.metrics.translation import group
 from regard.runtime import launch
 from regard.runtime.files import folder_path, write_file
 from regard.runtime.precision import Precision, autocast, gpu_names, read_device
+from regard.runtime.processes import available_cores
 from regard.tasks.registry import TRANSLATION
 from regard.tasks.spec import Given, Texts, TrainingData
 from regard.training.clock import limit_seconds

@@ -10,6 +10,7 @@ from typing import Any, overload
 import torch
 
 from regard.config.folder import Vocabularies
+from regard.config.recipe import Recipe
 from regard.look.trace import Side, Trace
 from regard.metrics.pairwise_chrf import pairwise_chrf
 from regard.metrics.translation import Scores, group, score
@@ -27,7 +28,7 @@ from regard.tasks.predictor import Predictor, text_list
 from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.terms import begins_word, constraint, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
-from regard.text.batches import by_length, padded
+from regard.text.batches import by_tokens, padded
 from regard.text.glossary import Glossary, Term
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
 from regard.text.normal import tidy
@@ -118,12 +119,20 @@ class _SearchBatch:
     constraints: list[list[Constraint]] | None  # the terms of each, as many for all
 
 
+def search_of(recipe: Recipe) -> Search:
+    """Return the search options of a recipe; a length penalty that training has not chosen yet is 1."""
+    given = recipe.search
+    penalty = 1.0 if given.length_penalty is None else given.length_penalty
+    return Search(given.beam, length_penalty=penalty, mbr=given.mbr)
+
+
 @dataclass(eq=False, repr=False)
 class Translator(Predictor[AnyTranslationModel]):
     """A model with its vocabularies, ready to translate."""
 
     vocabularies: Vocabularies
     name: str = ""  # its folder, as messages call it
+    batch_tokens: int = 0  # source tokens of a batch, for more than BATCH short texts at once; 0: always BATCH texts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,10 +163,8 @@ class Translator(Predictor[AnyTranslationModel]):
 
     @property
     def search(self) -> Search:
-        """the search options of the recipe; a length penalty that training has not chosen yet is 1"""
-        given = self.recipe.search
-        penalty = 1.0 if given.length_penalty is None else given.length_penalty
-        return Search(given.beam, length_penalty=penalty, mbr=given.mbr)
+        """the search options of the recipe"""
+        return search_of(self.recipe)
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -258,7 +265,7 @@ class Translator(Predictor[AnyTranslationModel]):
         translations: dict[int, list[Translation]] = {}
         for count in sorted({len(each) for each in terms}):
             alike = [row for row in range(len(parts)) if len(terms[row]) == count]
-            for places in by_length([sources[row].tokens for row in alike], BATCH):
+            for places in by_tokens([sources[row].tokens for row in alike], self.batch_tokens, BATCH):
                 rows = [alike[place] for place in places]
                 target = self.vocabularies.target
                 constraints = [[constraint(term, sources[row], target) for term in terms[row]] for row in rows]

@@ -1,0 +1,49 @@
+"""Answers as lines of text: what `regard translate` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from regard.alignment.carry import Kind, carry_over
+from regard.tasks.translation.predictor import Answer, Translation, distinct_texts
+
+
+def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
+    """Return the answer with numbers, addresses and the like replaced by those of the source."""
+    if not kinds:
+        return answer
+    translations = [
+        replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
+        for each in answer.translations
+    ]
+    return replace(answer, translations=distinct_texts(translations))  # some may differ no longer
+
+
+def answer_lines(answer: Answer, as_json: bool, n_best: int) -> str:
+    """Return what is printed of an answer: its text, a JSON object, or with `n_best` one line per translation."""
+    if as_json:
+        translations = [_as_dict(each) for each in answer.translations]
+        result = {"source": answer.source, "translations": translations, "notices": answer.notices}
+        return json.dumps(result, ensure_ascii=False)
+    if n_best > 1:
+        ranked = enumerate(answer.translations, 1)
+        return "\n".join(f"{rank}\t{each.score:.4f}\t{each.text}" for rank, each in ranked)
+    return answer.text
+
+
+def _as_dict(translation: Translation) -> dict[str, Any]:
+    """Return a translation for JSON; the terms of a glossary, if it has any, with those of the source."""
+    result = {
+        "text": translation.text,
+        "score": round(translation.score, 6),
+        "log_probability": round(translation.log_probability, 6),
+    }
+    terms = [
+        {"source": trace.source.text[slice(*term.source)], "target": trace.target.text[slice(*term.target)]}
+        for trace in translation.traces
+        for term in trace.terms
+    ]
+    return result | ({"terms": terms} if terms else {})
