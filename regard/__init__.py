@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from regard.tasks.registry import load
     from regard.tasks.train import train
     from regard.tasks.translation.predictor import Translator
+    from regard.text.weighted import Weighted
 
 __all__ = ["Attention", "Memory", "MultiHead", "Representations", "Result", "Top", "attention", "coattend", "plan"]
 __all__ += ["Additive", "Cosine", "Dot", "General", "ScaledDot", "Score"]
@@ -52,7 +53,7 @@ __all__ += ["RandomBlocks", "Strided", "Window", "bigbird", "longformer", "parse
 __all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Pool", "featurewise"]
 __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
 __all__ += ["train_from_card"]
-__all__ += ["Comparison", "compare", "train_best"]
+__all__ += ["Comparison", "Weighted", "compare", "train_best"]
 __all__ += ["AlignmentResult", "align"]
 __all__ += ["ShardReport", "join_shards", "on_ray", "translate_file"]
 

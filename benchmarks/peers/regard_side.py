@@ -32,7 +32,7 @@ from regard.search.hypothesis import LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch, arrange, padded
-from regard.text.examples import Example
+from regard.text.examples import Example, Examples
 from regard.text.vocabulary import END, SPECIAL
 from regard.training.accumulation import GroupShare
 from regard.training.loop import Loop, Machine
@@ -131,7 +131,7 @@ def article(train: Path, updates: int, warmup: int, precision: Precision, thread
     torch.set_num_threads(threads)
     pairs = read_pairs([train]).pairs
     task = TranslationTask.of(pairs, pairs[:1], ARTICLE, 1)
-    examples = task.examples.plain
+    examples = cast(Examples, task.examples).plain
     return _updates(task, examples, arrange(examples, 64, 10**9, 1, 0), Meter(updates, warmup), precision)
 
 

@@ -28,8 +28,17 @@ from regard.runtime.started import STARTED
 Pairs = Annotated[
     list[Path] | None,
     Argument(
-        help="A .tsv or .jsonl file of sentence pairs, or two parallel text files, also .gz; with --task classify, "
-        "texts and labels."
+        help="A .tsv or .jsonl file of sentence pairs, or two parallel text files, also .gz, or a saved dataset of "
+        "Hugging Face; with --task classify, texts and labels."
+    ),
+]
+FurtherPairs = Annotated[
+    list[str] | None,
+    Option(
+        "--pairs",
+        metavar="FILE[:WEIGHT]",
+        help="Further pairs, and how many times each is seen in an epoch, such as web.tsv:0.5; two parallel text files "
+        "as SOURCE,TARGET:WEIGHT. Can be repeated.",
     ),
 ]
 Out = Annotated[Path, Option(help="The folder of the model.")]
@@ -76,6 +85,7 @@ def train(
     context: typer.Context,
     out: Out,
     pairs: Pairs = None,
+    further: FurtherPairs = None,
     task: Task = "translate",
     dev: Dev = None,
     reverse: Reverse = False,
@@ -106,12 +116,12 @@ def train(
         refuse_idle(dict.fromkeys(others, True), "--from-card takes it from the card")
         _train_again(from_card, out, pairs, dev, resume, overwrite, screen)
         return
-    if not pairs:
+    if not (pairs or further):
         raise ValueError("PAIRS: expected a file of sentence pairs, or --from-card to repeat a training")
     run = _run_best(task, keep_ensemble, deterministic) if best else _run(task, keep_ensemble, deterministic)
     try:
         run(
-            pairs,
+            data(pairs, further),
             out,
             dev=dev,
             reverse=reverse,
@@ -166,6 +176,15 @@ def _run_best(task: str, keep_ensemble: bool, deterministic: bool) -> Callable[.
 
     refuse_idle({"--deterministic": deterministic}, "expected no --best with it")
     return partial(train_best, task=task, keep_ensemble=keep_ensemble)
+
+
+def data(pairs: list[Path] | None, further: list[str] | None) -> object:
+    """Return the data that PAIRS and `--pairs` give: as `regard.train` takes them."""
+    if not further:
+        return pairs
+    from regard.text.weighted import Weighted, parse_weighted
+
+    return [*([Weighted(pairs)] if pairs else []), *map(parse_weighted, further)]
 
 
 def settings(given: list[str]) -> dict[str, str]:

@@ -18,13 +18,14 @@ from regard.models.building import load_weights, without_memory
 from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.predictor import Predictor, ScoreReport
+from regard.text.weighted import Weighted, weighted_parts
 from regard.training.progress import Screen
 from regard.training.task import Task
 
 P = TypeVar("P", bound=Predictor[Any])
 D = TypeVar("D")  # the examples of a task: pairs of texts, or images
-Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]]
-"""a file, two parallel files, or (source, target) texts"""
+Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]] | Weighted | Sequence[Weighted]
+"""a file, two parallel files, or (source, target) texts; or several of these, with weights"""
 
 
 class Loaded(NamedTuple):
@@ -45,6 +46,7 @@ class Given:
     reverse: bool = False
     languages: tuple[str, str] | None = None
     extra: Any = None  # further training examples, from which dev is never taken
+    cache: Path | None = None  # the folder for large corpora; None: everything is read into memory
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class TrainingData(Generic[D]):
     max_characters: int | None = None  # longer lines of text were left out
     extra: D | None = None  # further training examples, from which nothing but the weights is learned
     extra_digest: str = ""
+    weights: Sequence[float] | None = None  # of `train`: how many times each example is seen in an epoch; None: once
 
     def recipe(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the limit of these data."""
@@ -118,6 +121,8 @@ class TaskSpec(ABC, Generic[P, D]):
         if given.reverse or given.languages or given.extra is not None:
             names = "reverse, languages and extra"
             raise ValueError(f"{names} are for translating; expected none of them with --task {self.name}")
+        if weighted_parts(given.data) is not None:
+            raise ValueError(f"data with weights are for translating; expected none with --task {self.name}")
 
     @abstractmethod
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[D]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from regard.text.lengths import character_limit, within_characters
 from regard.text.normal import match_key, tidy
 from regard.text.pairs import Corpus, Pair
 from regard.text.split import leaked_sources, split
+from regard.text.weighted import Weighted, weighted_parts
 from regard.training.progress import Screen
 
 Pairs = Sequence[Pair]
@@ -24,28 +26,75 @@ def read_text_data(
     max_characters: int | None,
     screen: Screen,
 ) -> TrainingData[Pairs]:
-    """Read the training pairs, and the dev part if it is given; otherwise set some of them aside.
+    """Read the training pairs, and the dev part if it is given; otherwise set some of them aside, of weighted data some
+    of the first part.
 
     `max_characters` None: chosen from the data. A dev part that is given may have longer lines, if its own lengths
     allow them.
     """
-    corpus = read_corpus(given.data, given.reverse, read)
-    limit = max_characters or character_limit(corpus.pairs)
-    corpus = within_characters(corpus, limit)
-    _show_skipped(corpus, screen)
-    train, dev, dev_digest = corpus.pairs, (), ""  # type: Pairs, Pairs, str
+    parts = weighted_parts(given.data)
+    corpora = [read_corpus(part.data, given.reverse, read) for part in parts or [Weighted(given.data)]]
+    limit = max_characters or character_limit([pair for corpus in corpora for pair in corpus.pairs])
+    corpora = [within_characters(corpus, limit) for corpus in corpora]
+    for corpus in corpora:
+        _show_skipped(corpus, screen)
+    weights, dev_digest = None, ""  # type: Sequence[float] | None, str
     if given.dev is None:
-        train, dev = split(corpus.pairs)
+        train, dev = split(corpora[0].pairs)  # type: Pairs, Pairs
     else:
-        dev_corpus = read_corpus(given.dev, given.reverse, read)
-        dev_corpus = within_characters(dev_corpus, max(limit, character_limit(dev_corpus.pairs)))
-        _show_skipped(dev_corpus, screen)
-        dev, dev_digest = dev_corpus.pairs, dev_corpus.digest
-        leaked = leaked_sources(train, dev)
-        if leaked:
-            screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
+        train = corpora[0].pairs
+        dev, dev_digest = read_dev(given, read, limit, screen)
+    if parts is not None:
+        dev_sources = {match_key(pair.source) for pair in dev} if given.dev is None else set()
+        train, weights = _joined([train, *(corpus.pairs for corpus in corpora[1:])], parts, dev_sources)
+    if given.dev is not None:
+        show_leaked(leaked_sources(train, dev), screen)
     screen.say(summary(train, dev))
-    return TrainingData(train, dev, corpus.name, corpus.lines, corpus.digest, dev_digest, limit)
+    name, digest = described(parts, [corpus.name for corpus in corpora], [corpus.digest for corpus in corpora])
+    lines = sum(corpus.lines for corpus in corpora)
+    return TrainingData(train, dev, name, lines, digest, dev_digest, limit, weights=weights)
+
+
+def read_dev(
+    given: Given, read: Callable[[Sequence[Path]], Corpus], limit: int, screen: Screen
+) -> tuple[list[Pair], str]:
+    """Read the dev part that was given; return it with its digest."""
+    corpus = read_corpus(given.dev, given.reverse, read)
+    corpus = within_characters(corpus, max(limit, character_limit(corpus.pairs)))
+    _show_skipped(corpus, screen)
+    return corpus.pairs, corpus.digest
+
+
+def show_leaked(leaked: int, screen: Screen) -> None:
+    """Tell the user how many sources of a dev part that was given also occur in training."""
+    if leaked:
+        screen.say(f"dev: {leaked:,} of its sources also occur in training: scores on it will flatter")
+
+
+def described(parts: Sequence[Weighted] | None, names: Sequence[str], digests: Sequence[str]) -> tuple[str, str]:
+    """Return the name and the digest of data from several sources; those of the only one, if it has no weight."""
+    if parts is None:
+        return names[0], digests[0]
+    name = ", ".join(f"{name}:{part.weight:g}" for name, part in zip(names, parts, strict=True))
+    text = "".join(f"{digest}:{part.weight!r}\n" for digest, part in zip(digests, parts, strict=True))
+    return name, hashlib.sha256(text.encode()).hexdigest()
+
+
+def _joined(
+    trains: Sequence[Pairs], parts: Sequence[Weighted], dev_sources: set[str]
+) -> tuple[list[Pair], list[float]]:
+    """Return the pairs of all parts with their weights. A pair that several parts have counts once, with the largest
+    weight; pairs of further parts with a source of dev are left out."""
+    seen: set[tuple[str, str]] = set()
+    chosen: list[list[Pair]] = [[] for _ in parts]
+    for number in sorted(range(len(parts)), key=lambda number: -parts[number].weight):
+        for pair in trains[number]:
+            sides = pair.source, pair.target
+            if sides not in seen and not (number and dev_sources and match_key(pair.source) in dev_sources):
+                seen.add(sides)
+                chosen[number].append(pair)
+    weights = [part.weight for part, pairs in zip(parts, chosen, strict=True) for _ in pairs]
+    return [pair for pairs in chosen for pair in pairs], weights
 
 
 def with_extra(data: TrainingData[Pairs], extra: Corpus, screen: Screen) -> TrainingData[Pairs]:
@@ -74,11 +123,19 @@ def read_corpus(pairs: Any, reverse: bool, read: Callable[[Sequence[Path]], Corp
     """Return the corpus of files, which `read` reads, or of texts."""
     if not isinstance(pairs, (str, Path, Sequence)):
         raise ValueError(f"pairs: expected paths or (source, target) texts, got {pairs!r}")
-    parts = [pairs] if isinstance(pairs, (str, Path)) else list(pairs)
-    if parts and all(isinstance(each, (str, Path)) for each in parts):
-        files = [Path(str(each)) for each in parts]
+    files = file_paths(pairs)
+    if files is not None:
         return read(files)
-    return corpus_of(parts, reverse)
+    assert isinstance(pairs, Sequence)
+    return corpus_of(pairs, reverse)
+
+
+def file_paths(pairs: Any) -> list[Path] | None:
+    """Return the paths, if the data are given as one or several of them."""
+    parts = [pairs] if isinstance(pairs, (str, Path)) else list(pairs) if isinstance(pairs, Sequence) else []
+    if parts and all(isinstance(each, (str, Path)) for each in parts):
+        return [Path(str(each)) for each in parts]
+    return None
 
 
 def corpus_of(texts: Sequence[Any], reverse: bool = False) -> Corpus:

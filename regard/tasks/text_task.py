@@ -22,7 +22,11 @@ class TextTask(Task):
 
     def arranged(self, examples: Sequence[Example], epoch: int, fraction: float = 1.0) -> list[list[int]]:
         """Return the rows of each batch of an epoch; `fraction`: the batch size, as a fraction of the recipe's."""
+        return arrange(examples, *self.batch_limits(fraction), self.seed, epoch)
+
+    def batch_limits(self, fraction: float = 1.0) -> tuple[int, int]:
+        """Return how many sentences and tokens a batch may have, if it has this fraction of the recipe's size."""
         training = self.recipe.training
         sizes = (training.batch_sentences or 10**9, training.batch_tokens or 10**9)
         sentences, tokens = (max(1, round(fraction * size)) for size in sizes)
-        return arrange(examples, sentences, tokens, self.seed, epoch)
+        return sentences, tokens

@@ -19,6 +19,7 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
+from regard.corpora.cache import Cache
 from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace, reproducible
 from regard.runtime.distributed import current_world, joined_world, local_device
@@ -80,8 +81,9 @@ def train(
 ) -> AnyPredictor:
     """Train a model for a task, and keep it in the folder `out`.
 
-    data       a .tsv or .jsonl file, two parallel text files, or (source, target) texts; for "classify" texts and
-               labels, or `SoftLabelled` texts; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
+    data       a .tsv or .jsonl file, two parallel text files, a folder of a saved dataset, or (source, target) texts;
+               several of these, each as `regard.Weighted(data, weight)`; for "classify" texts and labels, or
+               `SoftLabelled` texts; for "images" `regard.Images`, for "captions" `regard.CaptionedImages`
     task       "translate", "classify", "images" or "captions"
     dev        validation data of the same form; if not given, a part of `data` is set aside
     extra      further pairs of source and target for training, such as the translations of other models; dev is never
@@ -100,7 +102,7 @@ def train(
     began, world = time.monotonic() if began is None else began, current_world()
     with world.shared_errors():
         folder, seconds = folder_path(out), limit_seconds(minutes)
-        spec, given = task_named(task), Given(data, dev, reverse, languages, extra)
+        spec, given = task_named(task), Given(data, dev, reverse, languages, extra, Cache.beside(folder).folder)
         spec.check_given(given)
         if threads is not None:
             torch.set_num_threads(threads)

@@ -76,14 +76,14 @@ class Examples:
 
     def _encode(self, index: int, form: Form) -> Example:
         """Return an example in the given form, segmented by the vocabularies."""
-        source, target = self._text(index, form)
+        source, target = varied_text(self._pairs[index], form)
         return Example(self._source.encode(source), self._target.encode(target))
 
     def _chunks(self, index: int, form: Form) -> tuple[IntArray, IntArray]:
         """Return the chunk ids of both sides of an example in the given form."""
         ids = self._chunk_ids.get((index, form))
         if ids is None:
-            source, target = self._text(index, form)
+            source, target = varied_text(self._pairs[index], form)
             first, second = self._segmentations
             ids = first.chunk_ids(self._source.chunks(source)), second.chunk_ids(self._target.chunks(target))
             self._chunk_ids[index, form] = ids
@@ -98,15 +98,15 @@ class Examples:
             sides.append(_split(tokens.tolist(), counts, [len(row) for row in rows]))
         return [Example(*both) for both in zip(*sides, strict=True)]
 
-    def _text(self, index: int, form: Form) -> tuple[str, str]:
-        """Return source and target in the given form."""
-        pair = self._pairs[index]
-        source, target = pair.source, pair.target
-        if form.no_stop:
-            source, target = without_stop(source, target) or (source, target)
-        if form.no_punctuation:
-            source, target = without_punctuation(source, target) or (source, target)
-        return tidy(source.lower()) if form.lower else source, target
+
+def varied_text(pair: Pair, form: Form) -> tuple[str, str]:
+    """Return the source and the target of a pair in the given form."""
+    source, target = pair.source, pair.target
+    if form.no_stop:
+        source, target = without_stop(source, target) or (source, target)
+    if form.no_punctuation:
+        source, target = without_punctuation(source, target) or (source, target)
+    return tidy(source.lower()) if form.lower else source, target
 
 
 def _split(tokens: list[int], counts: IntArray, chunks: Sequence[int]) -> list[list[int]]:

@@ -31,7 +31,7 @@ def _rows(paths: Sequence[str | Path]) -> Iterator[Row]:
     if len(paths) != 1:
         raise ValueError(f"{len(paths)} files of labelled texts came; expected one")
     file = Path(paths[0])
-    return map(_fields, pairs.json_objects(file)) if pairs.is_json_lines(file) else pairs.table_rows(file)
+    return map(_fields, pairs.json_objects(file)) if pairs.has_records(file) else pairs.table_rows(file)
 
 
 def _fields(record: dict[str, Any] | str) -> Row:

@@ -19,6 +19,8 @@ def match_key(text: str) -> str:
     Apostrophes are dropped; the text is brought to NFKC and lower case; characters other than letters, marks and digits
     become spaces, and spaces are collapsed. A text without letters, marks and digits ("?!") is its own key, tidied.
     """
+    if text.isascii():  # the same, several times as fast
+        return b" ".join(text.encode().translate(_ASCII_KEYS, _ASCII_APOSTROPHES).split()).decode() or tidy(text)
     folded = unicodedata.normalize("NFKC", text.translate(_NO_APOSTROPHES)).lower()
     return " ".join(folded.translate(_WORD_CHARACTERS).split()) or tidy(text)
 
@@ -33,3 +35,5 @@ class _WordCharacters(dict[int, int]):
 
 _NO_APOSTROPHES = dict.fromkeys(map(ord, APOSTROPHES))
 _WORD_CHARACTERS = _WordCharacters()
+_ASCII_APOSTROPHES = "".join(filter(str.isascii, APOSTROPHES)).encode()
+_ASCII_KEYS = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else ord(" ") for code in range(256))

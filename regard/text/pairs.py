@@ -19,6 +19,7 @@ from typing import Any
 
 from regard.text.line_limits import LongLine, bounded_lines, gzip_lines, why_unreadable
 from regard.text.normal import tidy
+from regard.text.saved_datasets import is_saved_dataset, open_dataset, records
 
 Row = tuple[str, str] | str  # the two sides of a line, or the reason why it has none
 
@@ -125,7 +126,7 @@ def pairs_from_rows(
 def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[str]:
     """Yield the lines of a text file or of a binary stream, each as soon as it arrives."""
     if isinstance(source, str | Path):
-        name, lines = str(source), _file_lines(source)
+        name, lines = str(source), file_lines(source)
     else:
         name = str(getattr(source, "name", "the stream"))
         lines = _stream_lines(source, name)
@@ -140,26 +141,29 @@ def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> I
     """Yield the row of each line; the number and the names of the files decide the format."""
     files = _files(paths)
     if len(files) == 1:
-        return _objects(files[0], languages) if is_json_lines(files[0]) else table_rows(files[0])
+        return _objects(files[0], languages) if has_records(files[0]) else table_rows(files[0])
     if len(files) != 2:
         raise ValueError(f"{len(files)} files of pairs came; expected one, or two parallel text files")
     for file in files:
-        if is_json_lines(file) or _kind(file) == ".tsv":
+        if has_records(file) or _kind(file) == ".tsv":
             raise ValueError(f"{file} holds pairs by itself; expected it alone, or two parallel text files")
     return _parallel(files[0], files[1])
 
 
 def table_rows(file: Path) -> Iterator[Row]:
     """Yield the rows of a table of `source TAB target`; further columns are ignored."""
-    for line in _file_lines(file):
-        text = _decoded(line)
-        if text is None:
-            yield why_unreadable(line)
-        elif "\t" in text:
-            source, target, *_ = text.split("\t", maxsplit=2)
-            yield source, target
-        else:
-            yield "no tab: 1 column" if text.strip() else "empty line"
+    return map(table_row, file_lines(file))
+
+
+def table_row(line: bytes) -> Row:
+    """Return the row of a line of a table."""
+    text = _decoded(line)
+    if text is None:
+        return why_unreadable(line)
+    if "\t" in text:
+        source, target, *_ = text.split("\t", maxsplit=2)
+        return source, target
+    return "no tab: 1 column" if text.strip() else "empty line"
 
 
 def _objects(file: Path, languages: tuple[str, str] | None) -> Iterator[Row]:
@@ -168,16 +172,29 @@ def _objects(file: Path, languages: tuple[str, str] | None) -> Iterator[Row]:
         if isinstance(record, str):
             yield record
             continue
-        translation = record.get("translation")
-        if languages is None and isinstance(translation, dict) and len(translation) == 2:
-            source, target = translation
-            languages = source, target
-        yield _fields(record, languages)
+        languages = languages or languages_in(record)
+        yield fields_row(record, languages)
+
+
+def languages_in(record: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the languages of the object's `translation`, if it has exactly two."""
+    translation = record.get("translation")
+    if not isinstance(translation, dict) or len(translation) != 2:
+        return None
+    source, target = translation
+    return source, target
 
 
 def json_objects(file: Path) -> Iterator[dict[str, Any] | str]:
-    """Yield the JSON object on each line, or the reason why there is none."""
-    return map(_json_object, _file_lines(file))
+    """Yield the JSON object on each line, or the reason why there is none; or the records of a saved dataset."""
+    if is_saved_dataset(file):
+        return records(open_dataset(file))
+    return map(json_object, file_lines(file))
+
+
+def has_records(file: Path) -> bool:
+    """Return whether the path is JSON lines, by its name, or a saved dataset: both hold records with named fields."""
+    return is_json_lines(file) or is_saved_dataset(file)
 
 
 def is_json_lines(file: Path) -> bool:
@@ -185,7 +202,8 @@ def is_json_lines(file: Path) -> bool:
     return _kind(file) in JSON_LINES_SUFFIXES
 
 
-def _json_object(line: bytes) -> dict[str, Any] | str:
+def json_object(line: bytes) -> dict[str, Any] | str:
+    """Return the JSON object of a line, or the reason why there is none."""
     text = _decoded(line)
     if text is None:
         return why_unreadable(line)
@@ -198,7 +216,7 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
     return record if isinstance(record, dict) else "not a JSON object"
 
 
-def _fields(record: dict[str, Any], languages: tuple[str, str] | None) -> Row:
+def fields_row(record: dict[str, Any], languages: tuple[str, str] | None) -> Row:
     """Return the fields `source` and `target`, or the two languages of `translation`."""
     texts, names = record, ("source", "target")
     if not ("source" in record and "target" in record):
@@ -229,17 +247,23 @@ def has_lone_surrogate(text: str) -> bool:
 def _parallel(source: Path, target: Path) -> Iterator[Row]:
     """Yield the rows of two parallel files: line k of both. A TAB is text."""
     counts = [0, 0]
-    for lines in zip_longest(_file_lines(source), _file_lines(target)):
+    for lines in zip_longest(file_lines(source), file_lines(target)):
         counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
-        one, other = (_decoded(line or b"") for line in lines)
-        unreadable = [why_unreadable(line) for line in lines if line is not None and _decoded(line) is None]
-        yield (one, other) if one is not None and other is not None else unreadable[0]
+        yield parallel_row(*lines)
     if counts[0] != counts[1]:
         lengths = f"{source} has {_lines(counts[0])} and {target} has {_lines(counts[1])}"
         raise ValueError(f"{lengths}; expected as many in both")
 
 
-def _file_lines(file: str | Path) -> Iterator[bytes]:
+def parallel_row(source: bytes | None, target: bytes | None) -> Row:
+    """Return the row of two lines of parallel files; None: that file has ended."""
+    one, other = (_decoded(line or b"") for line in (source, target))
+    if one is not None and other is not None:
+        return one, other
+    return next(why_unreadable(line) for line in (source, target) if line is not None and _decoded(line) is None)
+
+
+def file_lines(file: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file, which is decompressed if its first bytes are those of gzip."""
     try:
         with open(file, "rb") as stream:

@@ -24,6 +24,7 @@ from regard.runtime.processes import available_cores
 from regard.runtime.reading import check_links
 from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, load, task_named
 from regard.tasks.spec import Given, TaskSpec, Texts, TrainingData
+from regard.text.weighted import weighted_parts
 from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 from regard.training.out import check_out, install
@@ -163,6 +164,8 @@ def _check(spec: TaskSpec[Any, Any], given: Given, minutes: float | None, **coun
     limit_seconds(minutes)
     if spec.name not in MEMBERS:
         raise ValueError(f"best: expected the task {' or '.join(MEMBERS)}, got {spec.name!r}")
+    if weighted_parts(given.data) is not None:
+        raise ValueError("best: expected one source of data, without weights (--pairs)")
     spec.check_given(given)
     for name, count in counts.items():
         if count is not None:

@@ -31,6 +31,7 @@ from regard.runtime.precision import Precision, autocast, gpu_names, read_device
 from regard.runtime.processes import available_cores
 from regard.tasks.registry import TRANSLATION
 from regard.tasks.spec import Given, Texts, TrainingData
+from regard.text.weighted import weighted_parts
 from regard.training.clock import limit_seconds
 from regard.training.lock import locked
 
@@ -77,6 +78,8 @@ def compare(
     autocast(precision, read_device(device))  # raises an error for an unknown precision before anything is read
     kinds = chosen_kinds(recipes, vary)
     folder, given = folder_path(out), Given(data, dev, reverse, languages)
+    if weighted_parts(data) is not None:
+        raise ValueError("compare: expected one source of data, without weights")
     layout.check_folder(folder, resume, overwrite)
     links = None if gold is None else _gold_links(gold, given, watcher)
     read = TRANSLATION.data(given, kinds[0].recipe, WatcherScreen(watcher))

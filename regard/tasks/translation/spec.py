@@ -12,6 +12,7 @@ from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import default_translation_recipe
 from regard.config.sizes import best_model_kind
+from regard.corpora.corpus import StoredPairs
 from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
@@ -23,6 +24,7 @@ from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
+from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.length_penalty import final_scores
 from regard.tasks.translation.predictor import Answer, Translator
 from regard.tasks.translation.task import TranslationTask
@@ -57,13 +59,18 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         def read(files: Sequence[Path], reverse: bool = given.reverse) -> Corpus:
             return read_pairs(files, reverse, given.languages)
 
-        data = read_text_data(given, read, _summary, recipe.training.max_characters, screen)
+        limit, large = recipe.training.max_characters, is_large(given)
+        data = read_large(given, read, limit, screen) if large else read_text_data(given, read, _summary, limit, screen)
         if given.extra is None:
             return data
-        return with_extra(data, read_corpus(given.extra, False, partial(read, reverse=False)), screen)
+        extra = read_corpus(given.extra, False, partial(read, reverse=False))
+        return with_extra_pairs(data, extra, screen) if large else with_extra(data, extra, screen)
 
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
-        return TranslationTask.of(data.train, data.dev, data.recipe(recipe), seed, data.extra or ())
+        recipe = data.recipe(recipe)
+        if isinstance(data.train, StoredPairs):
+            return large_task(data, recipe, seed)
+        return TranslationTask.of(data.train, data.dev, recipe, seed, data.extra or (), data.weights)
 
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
         vocabularies = folders.read_vocabularies(folder)

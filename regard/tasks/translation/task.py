@@ -9,12 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import folder as folders
 from regard.config.folder import Vocabularies
 from regard.config.recipe import Recipe, VocabularyRecipe
+from regard.corpora.examples import StoredExamples
 from regard.metrics.translation import group, score
 from regard.models.building import TranslationModel, build
 from regard.runtime.determinism import cumulative_sum
@@ -25,6 +28,7 @@ from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.length_penalty import final_scores
 from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.stored_batches import StoredBatches
 from regard.tasks.translation.validation import ValidationInputs, validate
 from regard.tasks.translation.word_pairs import word_pairs
 from regard.text.batches import Batch
@@ -32,6 +36,7 @@ from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
 from regard.text.vocabulary import PAD, learn
+from regard.text.weighted import drawn_rows
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
 from regard.training.plan import MAX_VALIDATION_SOURCES, Schedule
@@ -44,7 +49,7 @@ MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the
 class TranslationTask(TextTask):
     recipe: Recipe
     vocabularies: Vocabularies
-    examples: Examples
+    examples: Examples | StoredExamples
     model: TranslationModel
     limit: LengthLimit
     dev: Sequence[Pair]
@@ -54,28 +59,34 @@ class TranslationTask(TextTask):
     batch_given: bool = False
     longest_source: int = 0  # tokens of the longest source in training, the end token counted
     word_pairs: int = 0  # how many of the examples, at their end, are single words
+    weights: NDArray[np.float64] | None = None  # how many times each example in memory is seen in an epoch; None: once
 
     @classmethod
     def of(
-        cls, train: Sequence[Pair], dev: Sequence[Pair], recipe: Recipe, seed: int, extra: Sequence[Pair] = ()
+        cls,
+        train: Sequence[Pair],
+        dev: Sequence[Pair],
+        recipe: Recipe,
+        seed: int,
+        extra: Sequence[Pair] = (),
+        weights: Sequence[float] | None = None,
     ) -> TranslationTask:
-        """Return the task. Vocabularies and sizes follow from `train` alone; `extra` are further training pairs."""
-        words = sum(max(len(pair.source.split()), len(pair.target.split())) for pair in train) / len(train)
+        """Return the task. Vocabularies and sizes follow from `train` alone, whose weights are `weights`; `extra` are
+        further training pairs."""
         batch_given = recipe.training.batch_given
-        recipe = recipe.fitted(len(train), words, shared_letters(train))
+        recipe = recipe.fitted(len(train), mean_words(train), shared_letters(train))
         vocabularies = learn_vocabularies(train, recipe.vocabulary)
-        training = recipe.training
-        variety = Variety(training.segmentation_dropout, training.lower_case, training.no_stop, training.no_punctuation)
+        training, variety = recipe.training, variety_of(recipe)
         source, target = vocabularies.source, vocabularies.target
         examples = Examples(train, source, target, variety, seed)
         within = TokenLimit.of(
-            _with_lengths(train, examples.plain), _encoded_lengths(dev, vocabularies), training.max_tokens
+            _with_lengths(train, examples.plain), encoded_lengths(dev, vocabularies), training.max_tokens
         )
         recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
         lengths = [(len(examples.plain[place].source) + 1, len(examples.plain[place].target)) for place in within.train]
         single = word_pairs(train, vocabularies, round(training.word_pairs * len(train)))
-        train = [*train, *_within(extra, vocabularies, within.limit), *single]
+        train = [*train, *within_tokens(extra, vocabularies, within.limit), *single]
         if extra or single or len(train) < len(examples):
             examples = Examples(train, source, target, variety, seed)
         torch.manual_seed(seed)
@@ -83,7 +94,7 @@ class TranslationTask(TextTask):
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
         limit, longest = LengthLimit.learned(lengths), max(length for length, _ in lengths)
         parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
-        return cls(*parts, longest, len(single))
+        return cls(*parts, longest, len(single), _row_weights(weights, within.train, len(train)))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -108,17 +119,33 @@ class TranslationTask(TextTask):
         return self.model.options.expected_epochs(self.size)
 
     def batches_per_epoch(self) -> int:
-        return len(self.arranged(self.examples.plain, 0))
+        if isinstance(self.examples, StoredExamples):
+            return len(self.examples.epoch(0, *self.batch_limits()))
+        return len(self._rows(self.examples.plain, 0))
 
     def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+        if isinstance(self.examples, StoredExamples):
+            stored = self.examples.epoch(number, *self.batch_limits(batch_fraction))
+            return StoredBatches(stored, self._made)
         examples = self.examples.epoch(number)
-        return [partial(self._batch, examples, rows) for rows in self.arranged(examples, number, batch_fraction)]
+        return [partial(self._batch, examples, rows) for rows in self._rows(examples, number, batch_fraction)]
+
+    def _rows(self, examples: Sequence[Example], epoch: int, fraction: float = 1.0) -> list[list[int]]:
+        """Return the rows of each batch of an epoch, those with a weight as often as it says."""
+        if self.weights is None:
+            return self.arranged(examples, epoch, fraction)
+        drawn = drawn_rows(self.weights, self.seed, epoch).tolist()
+        batches = self.arranged([examples[row] for row in drawn], epoch, fraction)
+        return [[drawn[place] for place in batch] for batch in batches]
 
     def _batch(self, examples: Sequence[Example], rows: Sequence[int], device: torch.device) -> Batch:
-        batch_examples = [examples[row] for row in rows]
+        return self._made(rows, [examples[row] for row in rows], device)
+
+    def _made(self, rows: Sequence[int], examples: Sequence[Example], device: torch.device) -> Batch:
+        """Return the batch of these rows, whose examples are given."""
         if self.can_capture(device):
-            return Batch.in_few_shapes(batch_examples, device)
-        batch = Batch.of(batch_examples, device)
+            return Batch.in_few_shapes(examples, device)
+        batch = Batch.of(examples, device)
         if self.guide is None:
             return batch
         return replace(batch, alignment=self.guide.alignment(rows, batch, self.recipe.training.guided_next_step))
@@ -209,16 +236,35 @@ def _with_lengths(pairs: Sequence[Pair], examples: Sequence[Example]) -> list[Co
     return [(pair, max(map(len, example))) for pair, example in zip(pairs, examples, strict=True)]
 
 
-def _encoded_lengths(pairs: Sequence[Pair], vocabularies: Vocabularies) -> list[Counted]:
+def encoded_lengths(pairs: Sequence[Pair], vocabularies: Vocabularies) -> list[Counted]:
     """Encode pairs, and return each with the number of tokens of its longer side."""
     sources = vocabularies.source.encode_all(pair.source for pair in pairs)
     targets = vocabularies.target.encode_all(pair.target for pair in pairs)
     return _with_lengths(pairs, [Example(*both) for both in zip(sources, targets, strict=True)])
 
 
-def _within(pairs: Sequence[Pair], vocabularies: Vocabularies, limit: int) -> list[Pair]:
+def within_tokens(pairs: Sequence[Pair], vocabularies: Vocabularies, limit: int) -> list[Pair]:
     """Return the pairs of which neither side has more than `limit` tokens."""
-    return [pair for pair, count in _encoded_lengths(pairs, vocabularies) if count <= limit]
+    return [pair for pair, count in encoded_lengths(pairs, vocabularies) if count <= limit]
+
+
+def _row_weights(weights: Sequence[float] | None, rows: Sequence[int], size: int) -> NDArray[np.float64] | None:
+    """Return the weights of the rows, followed by those of further examples: 1."""
+    if weights is None:
+        return None
+    chosen = np.array(weights, np.float64)[list(rows)]
+    return np.concatenate([chosen, np.ones(size - len(chosen))])
+
+
+def variety_of(recipe: Recipe) -> Variety:
+    """Return how often the recipe varies the form of an example."""
+    training = recipe.training
+    return Variety(training.segmentation_dropout, training.lower_case, training.no_stop, training.no_punctuation)
+
+
+def mean_words(pairs: Sequence[Pair]) -> float:
+    """Return the mean number of words of a pair's longer side."""
+    return sum(max(len(pair.source.split()), len(pair.target.split())) for pair in pairs) / len(pairs)
 
 
 def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocabularies:

@@ -1,0 +1,1 @@
+"""Corpora of any size: texts and token ids in memory-mapped files, batches by index."""
