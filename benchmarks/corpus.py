@@ -3,8 +3,8 @@
     python benchmarks/corpus.py --folder /tmp/corpus                     # 20 million pairs, about 15 minutes on 2 cores
     python benchmarks/corpus.py --folder /tmp/corpus --pairs 1000000     # fewer
 
-The corpus is made on the spot: sentences of a vocabulary with Zipf's distribution, the target word for word, the same
-in every run. It stays in the folder for the next run, the cache of `regard train` does not.
+The corpus is made on the spot: sentences of a few phrases each, of words with Zipf's distribution, the target word for
+word, the same in every run. It stays in the folder for the next run, the cache of `regard train` does not.
 
 It prints, in one run: the speed of `encode_batch` of Hugging Face's tokenizers on lines in memory, with all cores, and
 that of the stored corpus, measured by the events of `regard train`; the time to 100 updates; and the peak of the
@@ -22,13 +22,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 WORDS = 60_000
-MEAN_WORDS = 11
+PHRASES = 300_000  # of PHRASE_WORDS words each, of which sentences are made
+PHRASE_WORDS, MAX_PHRASES = 3, 6
 BLOCK = 100_000  # pairs that are made at a time
 SAMPLE = 200_000  # lines of each side on which `encode_batch` is timed
 BYTES_PER_PAIR = 500  # on disk, of the corpus and of its cache
@@ -49,20 +51,27 @@ def spelled(count: int, letters: str, seed: int) -> list[str]:
 
 def blocks(pairs: int) -> Iterator[str]:
     """Yield the corpus as a table, in blocks of lines."""
-    sources, targets = spelled(WORDS, "bdfgklmnprst", 1), spelled(WORDS, "vzhjcwqxlmny", 2)
-    frequencies = 1 / (np.arange(WORDS) + 2.7)
-    cumulative = np.cumsum(frequencies / frequencies.sum())
+    sources, targets = phrases()
     for number, first in enumerate(range(0, pairs, BLOCK)):
         rng = np.random.default_rng([3, number])
-        lengths = np.clip(rng.poisson(MEAN_WORDS, min(BLOCK, pairs - first)), 2, 40)
-        ids = np.searchsorted(cumulative, rng.random(int(lengths.sum()))).tolist()
-        lines, place = [], 0
-        for length in lengths.tolist():
-            row = ids[place : place + length]
-            place += length
-            source, target = " ".join([sources[word] for word in row]), " ".join([targets[word] for word in row])
-            lines.append(f"{source.capitalize()}.\t{target.capitalize()}.\n")
+        ends = np.cumsum(rng.integers(1, MAX_PHRASES + 1, min(BLOCK, pairs - first))).tolist()
+        rows = rng.integers(PHRASES, size=ends[-1]).tolist()
+        words, others = [sources[row] for row in rows], [targets[row] for row in rows]
+        lines = [
+            f"{' '.join(words[begin:end]).capitalize()}.\t{' '.join(others[begin:end]).capitalize()}.\n"
+            for begin, end in pairwise([0, *ends])
+        ]
         yield "".join(lines)
+
+
+def phrases() -> tuple[list[str], list[str]]:
+    """Return the phrases of both sides."""
+    rng, frequencies = np.random.default_rng(4), 1 / (np.arange(WORDS) + 2.7)
+    cumulative = np.cumsum(frequencies / frequencies.sum())
+    rows = np.searchsorted(cumulative, rng.random((PHRASES, PHRASE_WORDS))).tolist()
+    words = spelled(WORDS, "bdfgklmnprst", 1), spelled(WORDS, "vzhjcwqxlmny", 2)
+    first, second = ([" ".join([side[word] for word in row]) for row in rows] for side in words)
+    return first, second
 
 
 def make(file: Path, pairs: int) -> None:
@@ -163,14 +172,15 @@ class Enough(Exception):
 def update(self, batch, began, last=False):
     real(self, batch, began, last)
     if self.progress.update in (1, UPDATES):
-        self.reporter._screen.note(text="update", done=self.progress.update, unit="update")
+        screen.note(text="update", done=self.progress.update, unit="update")
     if self.progress.update == UPDATES:
         raise Enough
 
 UPDATES = int(sys.argv[3])
 real, loop.Loop.update = loop.Loop.update, update
+screen = Events()
 try:
-    train(sys.argv[1], sys.argv[2], screen=Events(), overwrite=True)
+    train(sys.argv[1], sys.argv[2], screen=screen, overwrite=True)
 except Enough:
     pass
 """

@@ -19,7 +19,7 @@ from regard.corpora.workers import Message
 from regard.text.vocabulary import Vocabulary
 
 ENCODE = "encode"  # the job of a worker that encodes rows of stored texts
-MAX_WORDS = 250_000  # words whose tokens are remembered: about 50 MB
+MAX_WORDS = 200_000  # words after which a new generation of them begins; two are remembered: about 80 MB
 SIDES = ("source", "target")
 
 
@@ -33,19 +33,25 @@ class WordEncoder:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary, self._dtype = vocabulary, token_dtype(len(vocabulary))
-        self._tokens: dict[str, bytes] = {}  # the token ids of a word
+        self._tokens: dict[str, bytes] = {}  # the token ids of each word
+        self._older: dict[str, bytes] = {}  # those of the generation before
 
     def __call__(self, texts: Sequence[str]) -> tuple[bytes, NDArray[np.int64]]:
         """Return the token ids of all texts, concatenated, and the number of each text's."""
-        tokens, size = self._tokens, np.dtype(self._dtype).itemsize
-        if len(tokens) > MAX_WORDS:  # begin anew: the frequent words come back at once
-            tokens.clear()
         words = [text.split(" ") for text in texts]
-        new = list(set().union(*words).difference(tokens))
+        self._learn(set[str]().union(*words))
+        rows = [b"".join(map(self._tokens.__getitem__, each)) for each in words]
+        return b"".join(rows), np.array([len(row) for row in rows], np.int64) // np.dtype(self._dtype).itemsize
+
+    def _learn(self, words: set[str]) -> None:
+        """Remember the tokens of words, of which those that are not remembered are encoded."""
+        if len(self._tokens) > MAX_WORDS:  # words that do not occur again are forgotten
+            self._tokens, self._older = {}, self._tokens
+        missing = words.difference(self._tokens)
+        self._tokens |= {word: self._older[word] for word in missing.intersection(self._older)}
+        new = list(missing.difference(self._older))
         for word, ids in zip(new, self._vocabulary.encode_all(new), strict=True):
-            tokens[word] = np.array(ids, self._dtype).tobytes()
-        rows = [b"".join(map(tokens.__getitem__, each)) for each in words]
-        return b"".join(rows), np.array([len(row) for row in rows], np.int64) // size
+            self._tokens[word] = np.array(ids, self._dtype).tobytes()
 
 
 class BlockEncoder:

@@ -18,7 +18,7 @@ from regard.text.pairs import Pair
 from regard.text.variation import Segmentations
 from regard.text.vocabulary import Vocabulary
 
-MAX_WORDS = 400_000  # segmentations of words that are remembered for each side: about 80 MB
+MAX_WORDS = 200_000  # segmentations after which a new generation begins; two are remembered for each side: about 80 MB
 GROWTH_BATCHES, GROWTH_ROWS = 64, 32  # batches, and their rows, on which it is measured how much variation adds
 AHEAD = 4  # batches that are made in advance, by another thread
 
@@ -51,7 +51,8 @@ class WordSegmentations:
         self._vocabulary = vocabulary
         self._segmentations = Segmentations(vocabulary, dropout, seed)
         self._count = self._segmentations.count
-        self._tokens: list[dict[str, list[int]]] = [{} for _ in range(self._count)]
+        self._tokens: dict[tuple[str, int], list[int]] = {}
+        self._older: dict[tuple[str, int], list[int]] = {}  # those of the generation before
 
     def __call__(self, texts: Sequence[str], rng: np.random.Generator) -> list[list[int]]:
         """Return the token ids of tidied texts, with a segmentation drawn for each word."""
@@ -61,18 +62,22 @@ class WordSegmentations:
         for row in words:
             tokens: list[int] = []
             for word in row:
-                number = next(numbers)
-                ids = self._tokens[number].get(word)
-                tokens += self._new(word, number) if ids is None else ids
+                key = word, next(numbers)
+                ids = self._tokens.get(key)
+                tokens += self._new(key) if ids is None else ids
             rows.append(tokens)
         return rows
 
-    def _new(self, word: str, number: int) -> list[int]:
-        if sum(map(len, self._tokens)) >= MAX_WORDS:  # begin anew: the frequent words come back at once
-            for tokens in self._tokens:
-                tokens.clear()
-        chunks = self._vocabulary.chunks(word)
-        ids = self._tokens[number][word] = [token for chunk in chunks for token in self._segmentations(chunk, number)]
+    def _new(self, key: tuple[str, int]) -> list[int]:
+        """Return the tokens of a word that has not occurred in this generation, and remember them."""
+        if len(self._tokens) >= MAX_WORDS:
+            self._tokens, self._older = {}, self._tokens
+        word, number = key
+        ids = self._older.get(key)
+        if ids is None:
+            chunks = self._vocabulary.chunks(word)
+            ids = [token for chunk in chunks for token in self._segmentations(chunk, number)]
+        self._tokens[key] = ids
         return ids
 
 
