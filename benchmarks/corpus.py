@@ -34,7 +34,6 @@ PHRASE_WORDS, MAX_PHRASES = 3, 6
 BLOCK = 100_000  # pairs that are made at a time
 SAMPLE = 200_000  # lines of each side on which `encode_batch` is timed
 BYTES_PER_PAIR = 500  # on disk, of the corpus and of its cache
-UPDATES = 100
 MEMORY_SECONDS = 0.25  # the interval at which memory is measured
 
 
@@ -186,9 +185,9 @@ except Enough:
 """
 
 
-def trained(file: Path, out: Path) -> tuple[list[dict[str, Any]], int]:
-    """Train for 100 updates in a process of its own; return its events and the peak of memory."""
-    run = subprocess.Popen([sys.executable, "-c", TRAIN, str(file), str(out), str(UPDATES)], stdout=subprocess.PIPE)
+def trained(file: Path, out: Path, updates: int) -> tuple[list[dict[str, Any]], int]:
+    """Train for some updates in a process of its own; return its events and the peak of memory."""
+    run = subprocess.Popen([sys.executable, "-c", TRAIN, str(file), str(out), str(updates)], stdout=subprocess.PIPE)
     meter = MemoryMeter(run.pid)
     assert run.stdout is not None
     events = [json.loads(line) for line in run.stdout]
@@ -209,13 +208,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--folder", type=Path, required=True, help="for the corpus and the model; made if not there")
     parser.add_argument("--pairs", type=int, default=20_000_000)
+    parser.add_argument("--updates", type=int, default=100)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     file, out = options.folder / f"pairs-{options.pairs}.tsv", options.folder / "model"
     cache = options.folder / ".regard-cache"
     make(file, options.pairs)
     shutil.rmtree(cache, ignore_errors=True)
-    events, peak = trained(file, out)
+    events, peak = trained(file, out, options.updates)
     (vocabularies,) = cache.glob("vocabulary-*")
     speed = encode_batch_speed(file, vocabularies)
     for event in events:

@@ -107,3 +107,34 @@ def test_pairs_or_a_card_are_needed(tmp_path: Path, inside: Inside) -> None:
 def test_deterministic_with_best_is_refused(files: Path, tmp_path: Path, inside: Inside) -> None:
     given = ("train", files / "pairs.tsv", "--out", tmp_path / "m", "--best", "--deterministic")
     assert "--deterministic: no effect here" in refused(inside(*given))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "PAIRS: expected a file of sentence pairs"),
+        (["--pairs", "nowhere.tsv:2"], "nowhere.tsv"),
+        (["PAIRS", "--pairs", "PAIRS:0"], "weight: expected a number above 0, got 0"),
+        (["PAIRS", "--pairs", "PAIRS:-1"], "weight: expected a number above 0, got -1"),
+        (["PAIRS", "--pairs", "PAIRS", "--best"], "best: expected one source of data"),
+        (["PAIRS", "--pairs", "PAIRS", "--task", "classify"], "data with weights are for translating"),
+    ],
+)
+def test_a_mistake_in_weights_is_one_line(
+    arguments: list[str], message: str, files: Path, tmp_path: Path, inside: Inside
+) -> None:
+    given = [each.replace("PAIRS", str(files / "pairs.tsv")) for each in arguments]
+    settings = SETTINGS if "classify" not in arguments else []
+    assert message in refused(inside("train", "--quiet", *given, "--out", tmp_path / "out", *settings))
+    assert not list(tmp_path.iterdir())
+
+
+def test_train_on_several_files(files: Path, tmp_path: Path, inside: Inside) -> None:
+    more = tmp_path / "more.en", tmp_path / "more.mr"
+    more[0].write_text("A dog.\nA cat.\n"), more[1].write_text("कुत्रा.\nमांजर.\n", encoding="utf-8")
+    given = ("--pairs", f"{more[0]},{more[1]}:2.5", "--out", tmp_path / "m", *SETTINGS)
+    done = inside("train", files / "pairs.tsv", *given)
+    assert done.returncode == 0, done.stderr
+    assert "66 pairs for training, 16 for validation" in done.stderr
+    data = regard.load(tmp_path / "m", "cpu").card["data"]
+    assert data["name"] == "pairs.tsv:1, more.en + more.mr:2.5" and data["lines"] == 82 and data["train_pairs"] == 66

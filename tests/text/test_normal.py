@@ -71,3 +71,9 @@ def test_match_key_is_empty_for_empty_text_only(text: str) -> None:
 @given(st.text(st.characters(categories=["L", "N", "P"], max_codepoint=0x24F)))
 def test_match_key_reads_tidied_text_as_the_raw_one(text: str) -> None:
     assert match_key(tidy(text)) == match_key(text)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_the_key_of_ascii_is_that_of_any_text(text: str) -> None:
+    """A letter beyond ASCII takes the general way."""
+    assert match_key(f"{text} é") == (f"{match_key(text)} é" if any(map(str.isalnum, text)) else "é")
