@@ -8,7 +8,8 @@ word, the same in every run. It stays in the folder for the next run, the cache 
 
 It prints, in one run: the speed of `encode_batch` of Hugging Face's tokenizers on lines in memory, with all cores, and
 that of the stored corpus, measured by the events of `regard train`; the time to 100 updates; and the peak of the
-anonymous memory of all processes together. Bars: at least 80 % of the speed of `encode_batch`; at most 2 GB.
+anonymous memory of all processes together. Bars: at least 80 % of the speed of `encode_batch`; at most 2 GB. Batches
+have at most 2,048 tokens (--batch-tokens): what the activations of a larger batch take has nothing to do with the corpus.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ class MemoryMeter:
     """Measures the anonymous memory of a process and of all its descendants, at intervals."""
 
     def __init__(self, pid: int) -> None:
-        self.peak = 0  # bytes
+        self.peaks: dict[str, int] = {}  # bytes, by the phase of the run
+        self.phase = "starting"
         self._pid, self._ended = pid, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -122,7 +124,8 @@ class MemoryMeter:
 
     def _run(self) -> None:
         while not self._ended.wait(MEMORY_SECONDS):
-            self.peak = max(self.peak, sum(map(_anonymous, _tree(self._pid))))
+            memory, phase = sum(map(_anonymous, _tree(self._pid))), self.phase
+            self.peaks[phase] = max(self.peaks.get(phase, 0), memory)
 
 
 def _tree(pid: int) -> list[int]:
@@ -179,29 +182,34 @@ UPDATES = int(sys.argv[3])
 real, loop.Loop.update = loop.Loop.update, update
 screen = Events()
 try:
-    train(sys.argv[1], sys.argv[2], screen=screen, overwrite=True)
+    settings = {"training.batch_tokens": int(sys.argv[4])}
+    train(sys.argv[1], sys.argv[2], screen=screen, settings=settings, overwrite=True)
 except Enough:
     pass
 """
 
 
-def trained(file: Path, out: Path, updates: int) -> tuple[list[dict[str, Any]], int]:
-    """Train for some updates in a process of its own; return its events and the peak of memory."""
-    run = subprocess.Popen([sys.executable, "-c", TRAIN, str(file), str(out), str(updates)], stdout=subprocess.PIPE)
+def trained(file: Path, out: Path, updates: int, batch_tokens: int) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Train for some updates in a process of its own; return its events and the peaks of memory."""
+    run = subprocess.Popen(
+        [sys.executable, "-c", TRAIN, str(file), str(out), str(updates), str(batch_tokens)], stdout=subprocess.PIPE
+    )
     meter = MemoryMeter(run.pid)
     assert run.stdout is not None
-    events = [json.loads(line) for line in run.stdout]
+    events: list[dict[str, Any]] = []
+    for line in run.stdout:
+        events.append(json.loads(line))
+        meter.phase = re.split(r"[ :]", events[-1]["text"])[0] if "done" in events[-1] else events[-1]["text"]
     meter.stop()
     if run.wait():
         sys.exit("regard train failed")
-    return events, meter.peak
+    return events, meter.peaks
 
 
 def phase(events: list[dict[str, Any]], text: str) -> tuple[float, float, int]:
     """Return when the events that begin with a text began and ended, and how many lines they counted."""
-    places = [place for place, event in enumerate(events) if event["text"].startswith(text)]
-    began = events[places[0] - 1]["seconds"] if places[0] else 0.0
-    return began, events[places[-1]]["seconds"], events[places[-1]]["done"]
+    some = [event for event in events if event["text"].startswith(text) and "done" in event]
+    return some[0]["seconds"], some[-1]["seconds"], some[-1]["done"]
 
 
 def main() -> None:
@@ -209,13 +217,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="for the corpus and the model; made if not there")
     parser.add_argument("--pairs", type=int, default=20_000_000)
     parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--batch-tokens", type=int, default=2048)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     file, out = options.folder / f"pairs-{options.pairs}.tsv", options.folder / "model"
     cache = options.folder / ".regard-cache"
     make(file, options.pairs)
     shutil.rmtree(cache, ignore_errors=True)
-    events, peak = trained(file, out, options.updates)
+    events, peaks = trained(file, out, options.updates, options.batch_tokens)
     (vocabularies,) = cache.glob("vocabulary-*")
     speed = encode_batch_speed(file, vocabularies)
     for event in events:
@@ -231,7 +240,9 @@ def main() -> None:
     for event in events:
         if event["text"] == "update":
             print(f"update {event['done']}: after {event['seconds']:.1f} s")
-    print(f"anonymous memory of all processes: {peak / 1e9:.2f} GB at the peak")
+    print(f"anonymous memory of all processes: {max(peaks.values()) / 1e9:.2f} GB at the peak")
+    for name, memory in peaks.items():
+        print(f"    {memory / 1e9:.2f} GB  {name}")
     used = sum(each.stat().st_size for each in cache.rglob("*") if each.is_file())
     print(f"the cache: {used / 1e9:.2f} GB, of {file.stat().st_size / 1e9:.2f} GB of text")
     shutil.rmtree(cache)

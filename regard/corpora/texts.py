@@ -116,6 +116,7 @@ def _write_texts(source: SourceFiles, digest: str, folder: Path, workers: Worker
     sides = [RaggedWriter(folder, side) for side in ("source", "target")]
     arrays = {name: (folder / name).open("wb") for name in ARRAYS}
     counts: list[int] = []
+    advance(0, None, f"reading {source.name}")
 
     def jobs() -> Any:
         for count, job in source.blocks():

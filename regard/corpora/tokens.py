@@ -82,6 +82,7 @@ def _write_tokens(
     """Tokenize the texts into an entry."""
     writers = [RaggedWriter(folder, side) for side in SIDES]
     blocks = list(spans(len(texts), BLOCK_ROWS))
+    advance(0, len(texts), f"tokenizing {texts.name}")
     answers = workers.map(encoding_job(texts.folder, vocabulary, rows) for rows in blocks)
     for rows, answer in zip(blocks, answers, strict=True):
         parts = zip(writers, dtypes, answer.parts[::2], answer.parts[1::2], strict=True)
