@@ -8,8 +8,9 @@ word, the same in every run. It stays in the folder for the next run, the cache 
 
 It prints, in one run: the speed of `encode_batch` of Hugging Face's tokenizers on lines in memory, with all cores, and
 that of the stored corpus, measured by the events of `regard train`; the time to 100 updates; and the peak of the
-anonymous memory of all processes together. Bars: at least 80 % of the speed of `encode_batch`; at most 2 GB. Batches
-have at most 2,048 tokens (--batch-tokens): what the activations of a larger batch take has nothing to do with the corpus.
+anonymous memory of all processes together. Bars: at least 80 % of the speed of `encode_batch`; at most 2 GB.
+
+Batches have at most 2,048 tokens (--batch-tokens), because the activations of a batch take memory whatever the corpus.
 """
 
 from __future__ import annotations
