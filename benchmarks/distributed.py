@@ -80,7 +80,8 @@ def work(arguments: argparse.Namespace) -> None:
     task = TRANSLATION.task(TRANSLATION.data(Given([arguments.data]), recipe, Silent()), recipe, 1)
     with tempfile.TemporaryDirectory() as folder:
         loop = Loop(task, Path(folder), Machine(torch.device("cpu"), "fp32", world), recorder, None)
-        loop.progress.plan = Schedule(arguments.updates, (), 20)
+        # Each learning rate is that of a long run with this recipe, whose warm-up these updates are part of.
+        loop.progress.plan = Schedule(arguments.updates, (), task.recipe.training.warmup)
         loop.run()
     if world.is_first:
         print(json.dumps(recorder.rows))
