@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from regard.commands import options
+from regard.commands.confidence_output import Confidence, ConfidenceOutput, Fallback, MinConfidence
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
@@ -63,6 +64,9 @@ def translate(
     prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
     glossary: GlossaryFile = None,
     carry: CarryOver = None,
+    confidence: Confidence = False,
+    min_confidence: MinConfidence = None,
+    fallback: Fallback = None,
     look: options.Look = None,
     view: View = None,
     evidence: options.Evidence = False,
@@ -82,6 +86,7 @@ def translate(
     search_by = _search(given | {"temperature": temperature, "top_k": top_k, "top_p": top_p}, json_, seed)
     _check_texts(prefix, view)
     look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
+    confidence_output = ConfidenceOutput.of(confidence, min_confidence, fallback, output)
     line_chunks, kinds = chunks(text, input_), read_kinds(carry)
     if glossary is not None:
         refuse_idle({"--sample": sample, "--mbr": mbr or None}, "expected neither with --glossary")
@@ -93,8 +98,11 @@ def translate(
         search = search_by(translator.search)
         search = search if terms is None else replace(search, mbr=0)
         for lines in line_chunks:
-            for answer in translator.answers(lines, search, prefix, look_output.wanted, terms):
-                print(_lines(with_carried_over(answer, kinds), json_, n_best), file=out)
+            for answer in translator.answers(
+                lines, search, prefix, look_output.wanted, terms, confidence_output.wanted
+            ):
+                printed = confidence_output.applied(with_carried_over(answer, kinds))
+                print(_lines(printed, json_, n_best, confidence_output), file=out)
                 traces = answer.translations[0].traces
                 look_output.show(traces, lambda trace: TRANSLATION.examine(translator, trace))
                 _complain_of([] if quiet else answer.notices, answer.source)
@@ -154,16 +162,16 @@ def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
     return replace(answer, translations=distinct_texts(translations))  # some may differ no longer
 
 
-def _lines(answer: Answer, as_json: bool, n_best: int) -> str:
+def _lines(answer: Answer, as_json: bool, n_best: int, confidence: ConfidenceOutput) -> str:
     """Return what is printed of an answer."""
     if as_json:
-        translations = [_as_dict(each) for each in answer.translations]
+        translations = [_as_dict(each) | confidence.as_dict(each) for each in answer.translations]
         result = {"source": answer.source, "translations": translations, "notices": answer.notices}
         return json.dumps(result, ensure_ascii=False)
     if n_best > 1:
         ranked = enumerate(answer.translations, 1)
-        return "\n".join(f"{rank}\t{each.score:.4f}\t{each.text}" for rank, each in ranked)
-    return answer.text
+        return "\n".join(f"{rank}\t{each.score:.4f}\t{confidence.line(each)}" for rank, each in ranked)
+    return confidence.line(answer.translations[0])
 
 
 def _as_dict(translation: Translation) -> dict[str, Any]:

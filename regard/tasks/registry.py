@@ -52,8 +52,13 @@ def load(folder: str | Path, device: str | None = None, precision: Precision = "
 def load_for(spec: TaskSpec[P, Any], folder: str | Path, device: str | None = None, precision: Precision = "auto") -> P:
     """Load the model of a folder, which must be one of this task."""
     path = Path(folder)
-    other = task_of(path)
+    check_task(spec, path)
+    return spec.load(path, device, precision)
+
+
+def check_task(spec: TaskSpec[Any, Any], folder: Path) -> None:
+    """Raise a ValueError unless the model of a folder is one of this task."""
+    other = task_of(folder)
     if other.name != spec.name:
         hint = f"`regard {other.command}` uses it" if other.command else "use it from Python: regard.load"
-        raise ValueError(f"{path}: expected a {spec.noun}, got a {other.noun}; {hint}")
-    return spec.load(path, device, precision)
+        raise ValueError(f"{folder}: expected a {spec.noun}, got a {other.noun}; {hint}")

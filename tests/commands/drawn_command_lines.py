@@ -58,6 +58,7 @@ COMPANIONS = {
     "--from": ["--to", "mr"],
     "--to": ["--from", "en"],
     "--calibrated": ["--json"],
+    "--fallback": ["--min-confidence", "0.5"],
 }
 """what an option is mostly given with, as it has no effect alone"""
 
@@ -120,6 +121,9 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--seed": whole(0, 9),
         "--prefix": one_of(*TEXTS),
         "--carry": one_of("numbers", "numbers,names", "all", ""),
+        "--confidence": FLAG,
+        "--min-confidence": real(-0.2, 1.2),
+        "--fallback": one_of("source", "source", "target"),
     },
     "classify": {**SHARED, **LOOKING, "-p": FLAG, "--calibrated": FLAG},
     "evaluate": {
@@ -133,6 +137,7 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--diagnose": one_of("missed", "repeated", "entropy", "punctuation", "end", "odd"),
         "--show": whole(0, 5),
         "--calibrated": FLAG,
+        "--confidence": FLAG,
         "--json": FLAG,
     },
     "align": {

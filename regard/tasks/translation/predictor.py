@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -24,9 +24,11 @@ from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
 from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor, text_list
+from regard.tasks.translation.confidence import ConfidenceModel, PartConfidence, rate
 from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.terms import begins_word, constraint, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
+from regard.tasks.translation.word_features import TranslatedPart
 from regard.text.batches import by_length, padded
 from regard.text.glossary import Glossary, Term
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
@@ -51,6 +53,29 @@ class Translation:
     score: float  # higher is better: log-probability / length^`length_penalty`; with `mbr`, the expected chrF++
     log_probability: float
     traces: list[Trace]  # the attention of each part
+    confidence: float | None = None  # if asked for: the expected fraction of right words
+
+    @property
+    def parts(self) -> list[TranslatedPart]:
+        return [TranslatedPart(trace.source, trace.target) for trace in self.traces]
+
+    def rated(self, source: str, by_part: Iterator[PartConfidence]) -> Translation:
+        """Return the translation with the confidence of its parts: its own is their mean, weighted by their words.
+        Without words it is right, with a confidence of 1, if there was no source."""
+        rated = [next(by_part) for _ in self.traces]
+        traces = [replace(trace, confidence=part.words) for trace, part in zip(self.traces, rated, strict=True)]
+        words = sum(len(part.words) for part in rated)
+        right = sum(part.fraction * len(part.words) for part in rated)
+        return replace(self, traces=traces, confidence=right / words if words else float(not source))
+
+    @property
+    def word_confidence(self) -> list[tuple[str, float]]:
+        """each word with the probability that it is right; empty unless asked for"""
+        return [
+            (word.text, value)
+            for trace in self.traces
+            for word, value in zip(trace.target.text_words, trace.confidence, strict=False)
+        ]
 
 
 @dataclass(frozen=True)
@@ -148,6 +173,14 @@ class Translator(Predictor[AnyTranslationModel]):
         """Return the token ids of a source text, ending with the end token."""
         return list(self._tracer.source(tidy(text)).tokens)
 
+    def target_words(self, text: str) -> list[str]:
+        """Return the words of a text in the target language, as a trace splits it."""
+        return [word.text for word in self._tracer.encoded_target(tidy(text)).text_words]
+
+    def translated_part(self, source: str, tokens: Sequence[int]) -> TranslatedPart:
+        """Return the sides of a part of a text and of the output tokens for it."""
+        return TranslatedPart(self._tracer.source(source), self._tracer.target(tokens))
+
     def target_tokens(self, trace: Trace) -> list[int]:
         """Return the target token ids of a trace."""
         return list(trace.target.tokens or self._tracer.encoded_target(trace.target.text).tokens)
@@ -188,12 +221,15 @@ class Translator(Predictor[AnyTranslationModel]):
         prefix: str = "",
         details: bool = False,
         glossary: Glossaries = None,
+        confidence: bool = False,
     ) -> list[Answer]:
         """Return the translations of each text with their attention.
 
         `details`: the best one's trace also has the probability of each token, the most probable alternatives, the
-        self-attention, and the other hypotheses of the beam.
+        self-attention, and the other hypotheses of the beam. `confidence`: each translation and each word has the
+        probability that it is right.
         """
+        confidence_model = ConfidenceModel.from_card(self.card, self.name) if confidence else None
         search = search or self.search
         if glossary is not None and (search.sample or search.mbr):
             raise ValueError("glossary: expected beam search with it, not samples")
@@ -203,10 +239,11 @@ class Translator(Predictor[AnyTranslationModel]):
         glossaries = glossary if isinstance(glossary, Sequence) else [glossary] * len(sources)
         own = [each for each, parts in zip(glossaries, parts_of, strict=True) for _ in parts]
         translations = iter(self._search(all_parts, search, prefix, details, own))
-        return [
+        answers = [
             self._joined(source, parts, [next(translations) for _ in parts]).noting_fewer_than(search.n_best)
             for source, parts in zip(sources, parts_of, strict=True)
         ]
+        return answers if confidence_model is None else self._rated(answers, confidence_model)
 
     def evaluate(self, pairs: Sequence[Pair], search: Search | None = None) -> Scores:
         """Return the scores over all pairs: one translation for each distinct source, against all its references."""
@@ -322,6 +359,15 @@ class Translator(Predictor[AnyTranslationModel]):
         if search.n_best == 1:
             return beam(model, batch, lengths, limit, width=search.beam, penalty=penalty, prefixes=prefixes)
         return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
+
+    def _rated(self, answers: Sequence[Answer], model: ConfidenceModel) -> list[Answer]:
+        """Return the answers with the confidence of each translation and of each of its words."""
+        translations = [each for answer in answers for each in answer.translations]
+        by_part = iter(rate(self, model, [part for each in translations for part in each.parts]))
+        return [
+            replace(answer, translations=[each.rated(answer.source, by_part) for each in answer.translations])
+            for answer in answers
+        ]
 
     def _joined(self, source: str, parts: list[str], translations: list[list[Translation]]) -> Answer:
         """Return the answer for a text from the translations of its parts."""
