@@ -58,11 +58,14 @@ def main() -> None:
     rows = [row for row, answer in enumerate(answers) if len(answer.translations[0].traces) == 1 and answer.text]
     answers, references = [answers[row] for row in rows], [references[row] for row in rows]
     sentences = rated_sentences(translator, answers, references)
-    words = rated_words(translator, [answer.translations[0].parts for answer in answers], references)
+    rated = rated_words(translator, [answer.translations[0].parts for answer in answers], references)
+    words = [each for each in rated if each is not None]
     part = np.random.default_rng(1).permutation(len(rows)) % 2
     halves = [held_out(sentences, words, part, half) for half in (0, 1)]
-    for name, rated in zip(("first half", "second half", "both halves"), [*halves, halves[0] + halves[1]], strict=True):
-        print_report(name, confidence_report(rated))
+    for name, part_of in zip(
+        ("first half", "second half", "both halves"), [*halves, halves[0] + halves[1]], strict=True
+    ):
+        print_report(name, confidence_report(part_of))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typer import Option
 from regard.commands.options import refuse_idle
 
 if TYPE_CHECKING:
-    from regard.tasks.translation.predictor import Answer, Translation
+    from regard.tasks.translation.answer import Answer, Translation
 
 Confidence = Annotated[
     bool,

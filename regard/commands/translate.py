@@ -20,7 +20,8 @@ from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
     from regard.alignment.carry import Kind
-    from regard.tasks.translation.predictor import Answer, Search, Translation
+    from regard.tasks.translation.answer import Answer, Translation
+    from regard.tasks.translation.predictor import Search
 
 Beam = Annotated[int | None, Option(min=1, max=100, help="The beam size; 1: greedy search. Default: the recipe's.")]
 NBest = Annotated[int, Option(min=1, max=100, help="Print so many different translations, as rank TAB score TAB text.")]
@@ -151,7 +152,7 @@ def _search(given: dict[str, Any], as_json: bool, seed: int | None) -> Callable[
 def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
     """Return the answer with numbers, addresses and the like replaced by those of the source."""
     from regard.alignment.carry import carry_over
-    from regard.tasks.translation.predictor import distinct_texts
+    from regard.tasks.translation.answer import distinct_texts
 
     if not kinds:
         return answer

@@ -221,7 +221,7 @@ class Trace:
                 for x in fields.each("altered")
             ],
             [_read_term(x, fields) for x in fields.each("terms")],
-            [_read_fraction(each) for each in fields.each("confidence")],
+            [each.fraction() for each in fields.each("confidence")],
         )
         trace._check_shapes()
         return trace
@@ -340,13 +340,6 @@ def _read_attention(given: Field) -> AttentionWeights:
 def _read_step(given: Field) -> Step:
     others = [(each["text"].text(), each["probability"].number()) for each in given["others"].items()]
     return Step(given["probability"].number(), others)
-
-
-def _read_fraction(given: Field) -> float:
-    value = given.number()
-    if not 0 <= value <= 1:
-        raise given.wrong("a number from 0 to 1")
-    return value
 
 
 def _rounded_fields(record: Candidate | AlteredOutput) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from regard.metrics.confidence import RatedSentence, calibration_error
 from regard.metrics.rank_correlation import spearman
 from regard.metrics.translation import chrf
 from regard.metrics.word_matches import matched_words
+from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.confidence import (
     SAMPLES,
     SENTENCE_FEATURES,
@@ -24,7 +25,7 @@ from regard.tasks.translation.confidence import (
     features_of,
     sentence_features,
 )
-from regard.tasks.translation.predictor import Answer, Translator
+from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.regression import (
     PRIORS,
     Linear,
@@ -61,19 +62,15 @@ class Calibration(NamedTuple):
 
 def rated_words(
     translator: Translator, translations: Sequence[Sequence[TranslatedPart]], references: Sequence[Sequence[str]]
-) -> list[RatedWords]:
-    """Return the words of translations, judged by the references of each. Those in several parts, and those without
-    words, are left out."""
+) -> list[RatedWords | None]:
+    """Return the words of translations, judged by the references of each; None for those in several parts, and for
+    those without words."""
     rows = [row for row, parts in enumerate(translations) if len(parts) == 1 and parts[0].words]
-    features = features_of(translator, [translations[row][0] for row in rows])
-    return [
-        RatedWords(
-            table,
-            np.array(right_words(translator, translations[row], references[row]), np.float64),
-            chrf([translations[row][0].target.text], [references[row]]),
-        )
-        for row, table in zip(rows, features, strict=True)
-    ]
+    rated: list[RatedWords | None] = [None] * len(translations)
+    for row, features in zip(rows, features_of(translator, [translations[row][0] for row in rows]), strict=True):
+        right = np.array(right_words(translator, translations[row], references[row]), np.float64)
+        rated[row] = RatedWords(features, right, chrf([translations[row][0].target.text], [references[row]]))
+    return rated
 
 
 def right_words(translator: Translator, parts: Sequence[TranslatedPart], references: Sequence[str]) -> list[bool]:
@@ -112,15 +109,9 @@ def _fitted_sentences(rows: Matrix, sentences: Sequence[RatedWords]) -> tuple[Li
     return Linear(scale.bias + slope * order.bias, slope * order.weights), sigmoid(scale(values[:, None]))
 
 
-def calibrated_confidence(
-    translator: Translator,
-    translations: Sequence[Sequence[TranslatedPart]],
-    references: Sequence[Sequence[str]],
-    data: str,
-) -> dict[str, Any] | None:
-    """Return the entry `confidence` of the card, fitted on translations of `data`, each in its parts; None if they have
-    no words."""
-    sentences = rated_words(translator, translations, references)
+def calibrated_confidence(rated: Sequence[RatedWords | None], data: str) -> dict[str, Any] | None:
+    """Return the entry `confidence` of the card, fitted on rated translations of `data`; None if there are none."""
+    sentences = [each for each in rated if each is not None]
     if not sentences:
         return None
     calibration = fitted_confidence(sentences)

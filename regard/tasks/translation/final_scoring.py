@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from regard.metrics.translation import Scores, score
-from regard.tasks.translation.calibration import MAX_SOURCES, calibrated_confidence
-from regard.tasks.translation.length_penalty import DEFAULT, PenaltyChoice, choose_penalty
-from regard.tasks.translation.predictor import Translator
+from regard.runtime.distributed import ALONE, World
+from regard.tasks.translation.calibration import MAX_SOURCES, RatedWords, calibrated_confidence, rated_words
+from regard.tasks.translation.length_penalty import DEFAULT, PenaltyChoice, RankedTranslation, choose_penalty
+from regard.tasks.translation.predictor import Search, Translator
 
 
 @dataclass(frozen=True)
@@ -29,21 +30,42 @@ def final_results(
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
     calibrated: int = MAX_SOURCES,
+    world: World = ALONE,
 ) -> FinalResults:
     """Score a model as `evaluate` does; before, choose its length penalty if the recipe leaves it open. Its confidence
-    is calibrated on at most `calibrated` of the sources, evenly spaced."""
+    is calibrated on at most `calibrated` of the sources, evenly spaced. The processes of `world` share the sources."""
     given, choice = translator.recipe.search, None
     if given.length_penalty is None and given.beam > 1:
-        choice = choose_penalty(translator, sources, references)
+        choice = choose_penalty(translator, sources, references, world)
     penalty = DEFAULT if given.length_penalty is None else given.length_penalty
     penalty = penalty if choice is None else choice.penalty
-    rows = np.linspace(0, len(sources) - 1, min(len(sources), calibrated)).astype(int).tolist()
     if choice is not None and not given.mbr:
-        texts = [each.text for each in choice.translations]
-        parts = [[translator.translated_part(*part) for part in choice.translations[row].parts] for row in rows]
+        translations = choice.translations
     else:
-        answers = translator.answers(sources, replace(translator.search, length_penalty=penalty))
-        texts = [answer.text for answer in answers]
-        parts = [answers[row].translations[0].parts for row in rows]
-    entry = calibrated_confidence(translator, parts, [references[row] for row in rows], "dev")
-    return FinalResults(score(texts, references), penalty, choice, entry)
+        search = replace(translator.search, length_penalty=penalty)
+        translations = world.map(sources, lambda own: _translated(translator, own, search))
+    scores = score([each.text for each in translations], references)
+    rows = np.linspace(0, len(sources) - 1, min(len(sources), calibrated)).astype(int).tolist()
+    chosen, known = [translations[row] for row in rows], [references[row] for row in rows]
+    return FinalResults(scores, penalty, choice, _confidence(translator, chosen, known, world))
+
+
+def _translated(translator: Translator, sources: Sequence[str], search: Search) -> list[RankedTranslation]:
+    """Return translations without their traces, which would take much memory for all of dev."""
+    best = [answer.translations[0] for answer in translator.answers(sources, search)]
+    return [
+        RankedTranslation(each.text, [(part.source.text, list(part.target.tokens)) for part in each.parts])
+        for each in best
+    ]
+
+
+def _confidence(
+    translator: Translator, translations: Sequence[RankedTranslation], references: Sequence[Sequence[str]], world: World
+) -> dict[str, Any] | None:
+    """Return the entry `confidence` of the card."""
+
+    def rated(own: Sequence[tuple[RankedTranslation, Sequence[str]]]) -> list[RatedWords | None]:
+        parts = [[translator.translated_part(*part) for part in each.parts] for each, _ in own]
+        return rated_words(translator, parts, [known for _, known in own])
+
+    return calibrated_confidence(world.map(list(zip(translations, references, strict=True)), rated), "dev")

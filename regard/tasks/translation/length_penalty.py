@@ -44,7 +44,7 @@ class PenaltyChoice:
 def choose_penalty(
     translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]], world: World = ALONE
 ) -> PenaltyChoice:
-    """Translate dev once by beam search, and choose the penalty by chrF++. The processes of `world` share the sources."""
+    """Translate dev once by beam search, and choose the penalty by chrF++. The processes of `world` share dev."""
 
     def translated(part: Sequence[str]) -> list[tuple[RankedTranslation, ...]]:
         ranked = _ranked_by_penalty(translator, part, translator.search.beam, PENALTIES)

@@ -24,9 +24,10 @@ from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
-from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences
+from regard.tasks.translation.answer import Answer
+from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
 from regard.tasks.translation.final_scoring import final_results
-from regard.tasks.translation.predictor import Answer, Translator
+from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
@@ -141,7 +142,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
             raise ValueError(f"{folder}: expected a model whose training has ended")
         parts = [answer.translations[0].parts for answer in translator.answers(sources)]
         data = ", ".join(file.name for file in files)
-        entry = calibrated_confidence(translator, parts, references, data)
+        entry = calibrated_confidence(rated_words(translator, parts, references), data)
         if entry is None:
             raise ValueError(f"{data}: its translations have no words; expected texts to calibrate on")
         folders.write_card(folder, folders.read_card(folder) | {"confidence": entry})

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import regard
+from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.calibration import rated_sentences
 from regard.tasks.translation.confidence import SENTENCE_FEATURES, ConfidenceModel
-from regard.tasks.translation.predictor import Answer, Translator
+from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.regression import Linear
 from regard.tasks.translation.word_features import FEATURES
 from tests.training import toy
