@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from regard.commands.align import align
+from regard.commands.calibrate import calibrate
 from regard.commands.classify import classify
 from regard.commands.compare import compare
 from regard.commands.demo import demo
@@ -42,6 +43,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     translate: "Translate texts: one line out for every line in.",
     classify: "Label texts: one label per line.",
     evaluate: "Score a model on sentence pairs or labelled texts.",
+    calibrate: "Fit the confidence of a translator on sentence pairs.",
     align: "Align the words of sentence pairs.",
     look: "Show saved attention, and how a model learned it.",
     compare: "Train several kinds of attention on the same data and compare them.",

@@ -10,8 +10,9 @@ import torch
 
 from regard.batch.manifest import TranslationOptions
 from regard.tasks.registry import TRANSLATION, load_for
+from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.output import answer_lines, with_carried_over
-from regard.tasks.translation.predictor import Answer, Translator
+from regard.tasks.translation.predictor import Translator
 from regard.text.glossary import Glossary
 
 BATCH_TOKENS = 2048  # of the source: a batch of many short lines takes less time per line than one of 64

@@ -33,6 +33,10 @@ def evaluate(
         bool,
         Option("--calibrated", help="Of a classifier: calibrate its probabilities, as fitted on the validation data."),
     ] = False,
+    confidence: Annotated[
+        bool,
+        Option("--confidence", help="Judge the confidence of translations, and show what abstaining gains."),
+    ] = False,
     show: Annotated[int | None, Option(min=1, help="With --diagnose: how many sentences to list. Default: 20.")] = None,
     json_: Annotated[bool, Option("--json", help="Print JSON; with --diagnose, of all sentences.")] = False,
     device: options.Device = None,
@@ -54,6 +58,7 @@ def evaluate(
         options.refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
     options.set_threads(threads)
     languages = options.languages_of(pairs, from_, to)
-    given = EvaluationOptions(reverse, languages, tuple(ensemble or ()), beam, mbr, diagnose, show, calibrated)
+    members = tuple(ensemble or ())
+    given = EvaluationOptions(reverse, languages, members, beam, mbr, diagnose, show, calibrated, confidence)
     scores, lines = task_of(model).evaluate(model, pairs, given, device, precision)  # type: ignore[arg-type]
     typer.echo(json.dumps(scores, ensure_ascii=False, indent=2) if json_ else "\n".join(lines))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from regard.commands import options
+from regard.commands.confidence_output import Confidence, ConfidenceOutput, Fallback, MinConfidence
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
@@ -64,6 +65,9 @@ def translate(
     prefix: Annotated[str, Option(help="The text with which each translation must begin.")] = "",
     glossary: GlossaryFile = None,
     carry: CarryOver = None,
+    confidence: Confidence = False,
+    min_confidence: MinConfidence = None,
+    fallback: Fallback = None,
     look: options.Look = None,
     view: View = None,
     evidence: options.Evidence = False,
@@ -88,11 +92,14 @@ def translate(
     given |= {"mbr": mbr, "temperature": temperature, "top_k": top_k, "top_p": top_p}
     search_by = _search(given, json_, seed)
     _check_texts(prefix, view)
+    confidence_output = ConfidenceOutput.of(confidence, min_confidence, fallback, output)
     if glossary is not None:
         refuse_idle({"--sample": sample, "--mbr": mbr or None}, "expected neither with --glossary")
     sharding = ShardingOptions(shards, shard_lines, workers, join)
     if sharding.folder is not None:
         refuse_idle({"TEXT": text or None, "--look": look, "--view": view, "--evidence": evidence}, NOT_WITH_SHARDS)
+        of_confidence = {"--confidence": confidence, "--min-confidence": min_confidence, "--fallback": fallback}
+        refuse_idle(of_confidence, NOT_WITH_SHARDS)
         given |= {"seed": seed, "prefix": prefix or None, "glossary": glossary, "carry": carry, "json": json_}
         given |= {"device": device, "threads": threads, "precision": None if precision == "auto" else precision}
         by_option = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
@@ -109,8 +116,11 @@ def translate(
         search = search_by(translator.search)
         search = search if terms is None else replace(search, mbr=0)
         for lines in line_chunks:
-            for answer in translator.answers(lines, search, prefix, look_output.wanted, terms):
-                print(answer_lines(with_carried_over(answer, kinds), json_, n_best), file=out)
+            for answer in translator.answers(
+                lines, search, prefix, look_output.wanted, terms, confidence_output.wanted
+            ):
+                printed = confidence_output.applied(with_carried_over(answer, kinds))
+                print(answer_lines(printed, json_, n_best, confidence_output), file=out)
                 traces = answer.translations[0].traces
                 look_output.show(traces, lambda trace: TRANSLATION.examine(translator, trace))
                 _complain_of([] if quiet else answer.notices, answer.source)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.look.trace import Evidence, Matrix, Trace
+from regard.metrics.rank_correlation import spearman
 
 
 def evidence(name: str, values: Matrix, trace: Trace) -> Evidence:
@@ -23,18 +24,3 @@ def agreement(weights: Matrix, values: Matrix, trace: Trace) -> float:
     correlations = [spearman(weights[row, columns], values[row, columns]) for row in rows]
     defined = [value for value in correlations if value is not None]
     return float(np.mean(defined)) if defined else 0.0
-
-
-def spearman(one: np.ndarray, other: np.ndarray) -> float | None:
-    """Return the rank correlation, with mean ranks for ties; None if one of the arrays is constant."""
-    ranks = np.stack([_ranks(one), _ranks(other)])
-    ranks -= ranks.mean(1, keepdims=True)
-    spread = np.sqrt((ranks**2).sum(1))
-    return None if (spread == 0).any() or ranks.shape[1] < 2 else float(ranks[0] @ ranks[1] / spread.prod())
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return the ranks of the values, from 0; ties get their mean rank."""
-    below = (values[None] < values[:, None]).sum(1)
-    equal = (values[None] == values[:, None]).sum(1)
-    return np.asarray(below + (equal - 1) / 2, np.float64)

@@ -66,6 +66,11 @@ class Field:
         except OverflowError:
             raise self.wrong("a number that a float can hold") from None
 
+    def fraction(self) -> float:
+        if not 0 <= self.number() <= 1:
+            raise self.wrong("a number from 0 to 1")
+        return self.number()
+
     def integer(self) -> int:
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not 0 <= self.value < 2**63:
             raise self.wrong("a whole number of at least 0")

@@ -59,6 +59,7 @@ def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
         "candidates": [[each.text, _number(each.score), _number(each.log_probability)] for each in trace.candidates],
         "evidence": [_evidence(each) for each in trace.evidence],
         "altered": [[each.name, each.text, _number(each.log_probability)] for each in trace.altered],
+        "confidence": [_number(each) for each in trace.confidence],
         "card": cards.index(card),
     }
 

@@ -64,6 +64,11 @@ class Side:
         return self._words[0]
 
     @property
+    def text_words(self) -> list[Span]:
+        """The words without the end token."""
+        return [word for word in self.words if word.text]
+
+    @property
     def groups(self) -> list[int]:
         """For each piece, the index of its word."""
         return self._words[1]
@@ -137,6 +142,7 @@ class Trace:
     evidence: Sequence[Evidence] = ()
     altered: Sequence[AlteredOutput] = ()
     terms: Sequence[MarkedTerm] = ()  # of a glossary
+    confidence: Sequence[float] = ()  # for each of `target.text_words`, the probability that it is right
 
     @property
     def weights(self) -> Matrix:
@@ -188,6 +194,7 @@ class Trace:
             ],
             "altered": [_rounded_fields(each) for each in self.altered],
             "terms": [{"source": list(each.source), "target": list(each.target)} for each in self.terms],
+            "confidence": [round(each, 4) for each in self.confidence],
             "model": self.model,
         }
 
@@ -216,6 +223,7 @@ class Trace:
                 for x in fields.each("altered")
             ],
             [_read_term(x, fields) for x in fields.each("terms")],
+            [each.fraction() for each in fields.each("confidence")],
         )
         trace._check_shapes()
         return trace
@@ -234,6 +242,9 @@ class Trace:
                 raise ValueError(f"evidence {other.name!r}: expected {shape} words, got {other.values.shape}")
         if self.steps and len(self.steps) != len(self.target.pieces):
             raise ValueError(f"steps: expected {len(self.target.pieces)}, one a target piece, got {len(self.steps)}")
+        count = len(self.target.text_words)
+        if self.confidence and len(self.confidence) != count:
+            raise ValueError(f"confidence: expected {count}, one a target word, got {len(self.confidence)}")
 
 
 def by_words(weights: Matrix, rows: Side, columns: Side) -> Matrix:

@@ -14,19 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from regard.search.beam import beam
 from regard.search.distinct import Wording, distinct
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
-from regard.search.stepwise import sample
+from regard.search.seeded_samples import seeded_samples
 
 Utility = Callable[[Sequence[str]], np.ndarray[Any, np.dtype[np.float64]]]
 """returns the utility [n, n] of each of n texts (rows) given each as the reference (columns)"""
 
 MBR_TEMPERATURE = 0.5  # of the samples (docs/search.md has scores of others)
-ROWS = 1024  # samples that are drawn in one batch
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def minimum_risk(
     their score. source [B, S] of `lengths` [B]."""
     width = options.width
     ended = beam(model, source, lengths, limit, width=width, best=2 * width, prefixes=prefixes)  # all that ended
-    drawn = _samples(model, source, lengths, limit, options, prefixes)
+    drawn = seeded_samples(model, source, lengths, limit, options.samples, options.temperature, options.seed, prefixes)
     return [
         ranked_by_utility(own, hypotheses, wording, options.utility)[:best]
         for own, hypotheses in zip(drawn, ended, strict=True)
@@ -73,32 +71,3 @@ def ranked_by_utility(
     expected = utility(texts) @ (weights / weights.sum())
     order = np.argsort(-expected, kind="stable")
     return [replace(candidates[place], score=float(expected[place])) for place in order]
-
-
-def _samples(
-    model: DecoderModel, source: Tensor, lengths: Tensor, limit: LengthLimit, options: RiskOptions, prefixes: Prefixes
-) -> list[list[Hypothesis]]:
-    """Draw samples of each sentence. They depend on the seed and the sentence alone, not on the batch."""
-    tokens = [row[:length] for row, length in zip(source.tolist(), lengths.tolist(), strict=True)]
-    max_lengths = limit.max_lengths(lengths.tolist(), prefixes)
-    drawn: list[list[Hypothesis]] = []
-    count = options.samples
-    at_once = max(1, ROWS // count)  # sentences
-    for first in range(0, len(lengths), at_once):
-        rows = range(first, min(first + at_once, len(lengths)))
-        repeated = torch.tensor([row for row in rows for _ in range(count)])
-        steps = int(max_lengths[list(rows)].max())
-        uniforms = [_uniforms(tokens[row], options, steps) for row in rows]
-        own = None if prefixes is None else [prefixes[row] for row in repeated.tolist()]
-        inputs = source[repeated.to(source.device)], lengths[repeated]
-        noise = torch.from_numpy(np.concatenate(uniforms))
-        hypotheses = sample(model, *inputs, limit, temperature=options.temperature, uniforms=noise, prefixes=own)
-        drawn += [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
-    return drawn
-
-
-def _uniforms(tokens: Sequence[int], options: RiskOptions, steps: int) -> np.ndarray:
-    """Return the random numbers [samples, steps] of a sentence: those of a step are the same for any number of
-    steps."""
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([options.seed, *tokens])))
-    return random.random((steps, options.samples)).T

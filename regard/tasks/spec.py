@@ -82,6 +82,7 @@ class EvaluationOptions:
     diagnose: str | None = None  # a measure of look/diagnostics.py
     show: int | None = None  # how many sentences `diagnose` lists
     calibrated: bool = False
+    confidence: bool = False
 
     def refuse(self, names: Sequence[str], reason: str) -> None:
         """Raise a ValueError if one of these options is set."""

@@ -60,6 +60,7 @@ COMPANIONS = {
     "--calibrated": ["--json"],
     "--shards": ["--join"],
     "--shard-lines": ["--shards", "folder"],
+    "--fallback": ["--min-confidence", "0.5"],
 }
 """what an option is mostly given with, as it has no effect alone"""
 
@@ -126,6 +127,9 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--shard-lines": whole(0, 3),
         "--workers": whole(0, 2),
         "--join": FLAG,
+        "--confidence": FLAG,
+        "--min-confidence": real(-0.2, 1.2),
+        "--fallback": one_of("source", "source", "target"),
     },
     "classify": {**SHARED, **LOOKING, "-p": FLAG, "--calibrated": FLAG},
     "evaluate": {
@@ -139,6 +143,7 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--diagnose": one_of("missed", "repeated", "entropy", "punctuation", "end", "odd"),
         "--show": whole(0, 5),
         "--calibrated": FLAG,
+        "--confidence": FLAG,
         "--json": FLAG,
     },
     "align": {

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.evidence.agreement import agreement, evidence, spearman
+from regard.evidence.agreement import agreement, evidence
+from regard.metrics.rank_correlation import spearman
 from tests.look.test_trace import full_trace
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from regard.look.history import Moment
 from regard.look.page import history_page, page
 from regard.look.table import END
@@ -176,6 +178,32 @@ def test_heads_and_layers(show: Open) -> None:
     assert tab.locator(".name").first.inner_text() == "The"
     one = show(page([marathi()]))
     assert one.locator("select[name=layer], select[name=head], [name=attention]").count() == 0
+
+
+def test_doubtful_words_are_shaded_until_something_is_pointed_at(show: Open) -> None:
+    trace = marathi()
+    assert show(page([trace])).locator("dd.confidence").count() == 0
+    values = [0.99] * len(trace.target.text_words)
+    values[1], values[3] = 0.25, 0.5
+    tab = show(page([replace(trace, confidence=values)]))
+    target = tab.locator(".pair dd").nth(1)
+    doubtful = [trace.target.words[1].text, trace.target.words[3].text]
+    assert target.locator(".lit").all_inner_texts() == doubtful
+    assert target.locator("[data-word='1']").get_attribute("title") == "confidence 0.25"
+    assert f"{sum(values) / len(values):.2f}" in tab.locator("dd.confidence").inner_text()
+    grounds = [
+        tab.evaluate(
+            "(one) => getComputedStyle(one).backgroundColor", target.locator(f"[data-word='{word}']").element_handle()
+        )
+        for word in (1, 3, 0)
+    ]
+    assert len(set(grounds)) == 3 and grounds[2] == "rgba(0, 0, 0, 0)"
+    tab.locator(".name", has_text="वर्तमानपत्र").hover()
+    assert target.locator(".lit").count() == 0 and tab.locator(".pair dd").first.locator(".lit").count() > 0
+    tab.mouse.move(1, 1)
+    assert target.locator(".lit").all_inner_texts() == doubtful
+    tab.locator("input[value=units]").check(force=True)
+    assert target.locator(".lit").all_inner_texts() == doubtful
 
 
 def test_sentences(show: Open) -> None:

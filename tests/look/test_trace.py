@@ -200,6 +200,7 @@ def full_trace() -> Trace:
         [Evidence("leave one out", drawn(*words_of), 0.75)],
         [AlteredOutput("uniform attention", "तो तो.", -9.5)],
         [MarkedTerm((10, 13), (3, 6))],
+        [0.9, 0.25, 0.5, 1.0],
     )
 
 
@@ -209,6 +210,7 @@ def test_a_file_brings_back_what_was_written(tmp_path: Path) -> None:
     one, other = read(tmp_path / "trace.json")
     assert one.as_dict() == other.as_dict() == trace.as_dict()
     assert (one.source, one.steps, one.candidates) == (trace.source, trace.steps, trace.candidates)
+    assert one.confidence == trace.confidence
     for mine, theirs in zip(one.attentions, trace.attentions, strict=True):
         assert mine.name == theirs.name
         np.testing.assert_allclose(mine.weights, theirs.weights, atol=0.5e-4 + 1e-7)
@@ -225,6 +227,8 @@ def test_a_single_trace_may_run_over_several_lines(tmp_path: Path) -> None:
     [
         ({"regard_trace": 2}, "expected a trace of format 1, got 2"),
         ({"regard_trace": True}, "expected a trace of format 1, got True"),
+        ({"confidence": [0.5]}, "confidence: expected 4, one a target word, got 1"),
+        ({"confidence": [0.5, 0.5, 0.5, 1.5]}, "confidence[3]: expected a number from 0 to 1, got 1.5"),
         ({"source": None}, "trace 1: source: expected an object, got None"),
         ({"source": {"text": "x"}}, "source.pieces: expected it, and there is none"),
         ({"source": {"text": 3, "pieces": []}}, "source.text: expected text, got 3"),

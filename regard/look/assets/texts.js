@@ -27,13 +27,22 @@ function makePair(trace, level, point) {
   const long = trace.source.units.length + trace.target.units.length > 90;
   /* One answer about a text: the text itself is the picture, and is shown as a whole. */
   const kind = !long ? "pair" : trace.target.units.length === 1 ? "pair whole" : "pair long";
-  const element = make("dl", { class: kind }, line("source"), line("target"));
+  const element = make("dl", { class: kind }, line("source"), line("target"), makeConfidence(trace.confidence));
+  trace.confidence.forEach((value, word) =>
+    parts.target.words[word]?.setAttribute("title", `confidence ${number(value)}`));
+
+  /** Shade the words that are probably wrong; values below 0 have the colours of what speaks against. */
+  function shade() {
+    trace.confidence.forEach((value, word) => parts.target.words[word] && tint(parts.target.words[word], value - 1, 1));
+  }
 
   function light(shown, rows, columns, focus) {
     const { row, column } = focus ?? { row: -1, column: -1 };
     const all = [...parts.source[level], ...parts.target[level]];
     all.forEach((part) => part && (part.classList.remove("on"), tint(part, null)));
     const tintAll = (key, value) => parts[key][level].forEach((part, index) => tint(part, value(index), shown.top));
+    parts.target.words.forEach((part) => part && tint(part, null));
+    if (row < 0 && column < 0) shade();
     if (row >= 0 && column < 0) tintAll(columns, (index) => shown.at(row, index));
     if (column >= 0 && row < 0) tintAll(rows, (index) => shown.at(index, column));
     if (row >= 0) parts[rows][level][row]?.classList.add("on");
@@ -49,7 +58,17 @@ function makePair(trace, level, point) {
     });
   }
 
+  shade();
   return { element, light, reveal };
+}
+
+/** The confidence of the answer, the mean over its words, and what the shades of the words mean. */
+function makeConfidence(values) {
+  if (!values.length) return [];
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const scale = make("span", { class: "legend", "aria-hidden": "true" }, "a word is right: 1",
+    make("i", { style: { "--stops": listed("--against").join(", ") } }), "0");
+  return [make("dt", {}, "Confidence"), make("dd", { class: "confidence" }, make("span", { class: "number" }, number(mean)), scale)];
 }
 
 /** One line: who looks at whom, and how much. */

@@ -60,8 +60,9 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         self, folder: Path, files: Sequence[Path], options: EvaluationOptions, device: str | None, precision: Precision
     ) -> tuple[dict[str, Any], list[str]]:
         options.refuse(
-            ["reverse", "languages", "ensemble", "beam", "mbr", "diagnose"],
-            "--reverse, --from, --to, --ensemble, --beam, --mbr and --diagnose are for translators, and this is none",
+            ["reverse", "languages", "ensemble", "beam", "mbr", "diagnose", "confidence"],
+            "--reverse, --from, --to, --ensemble, --beam, --mbr, --diagnose and --confidence are for translators, and "
+            "this is none",
         )
         gold = read_gold(files)
         classifier = self.load(folder, device, precision)

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.metrics.translation import Scores, chrf, score
+from regard.metrics.translation import chrf
 from regard.models.packed_model import PackedModel
 from regard.runtime.distributed import ALONE, World
 from regard.search.beam import beam
 from regard.search.hypothesis import Hypothesis
-from regard.tasks.translation.predictor import BATCH, Search, Translator
+from regard.tasks.translation.predictor import BATCH, Translator
 from regard.text.batches import by_length
 
 PENALTIES = (0.0, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 2.0)
@@ -25,43 +25,34 @@ MARGIN, MARGIN_OF_ONE = 0.1, 2.0
 
 
 @dataclass(frozen=True)
+class RankedTranslation:
+    """The best translation of a source by one penalty."""
+
+    text: str
+    parts: list[tuple[str, list[int]]]  # the parts of the source, and the output tokens of each
+
+
+@dataclass(frozen=True)
 class PenaltyChoice:
     """The chosen length penalty, and what it gives on dev."""
 
     penalty: float
-    translations: list[str]  # by beam search with this penalty
+    translations: list[RankedTranslation]  # by beam search with this penalty
     chrf: dict[float, float]  # of each penalty that was tried
-
-
-def final_scores(
-    translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]], world: World = ALONE
-) -> tuple[Scores, PenaltyChoice | None]:
-    """Score a model as `evaluate` does; before, choose its length penalty if the recipe leaves it open.
-
-    The processes of `world` share the sources.
-    """
-    if translator.recipe.search.length_penalty is not None:
-        return score(world.map(sources, translator.translate), references), None
-    choice = choose_penalty(translator, sources, references, world)
-    translations = world.map(sources, translator.translate) if translator.search.mbr else choice.translations
-    return score(translations, references), choice
 
 
 def choose_penalty(
     translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]], world: World = ALONE
 ) -> PenaltyChoice:
-    """Translate dev once, and choose the penalty by chrF++. Without a beam there is nothing to choose."""
-    search = Search(translator.search.beam)
-    if search.beam == 1:
-        greedy = world.map(sources, lambda part: translator.translate(part, search))
-        return PenaltyChoice(DEFAULT, greedy, {})
+    """Translate dev once by beam search, and choose the penalty by chrF++. The processes of `world` share dev."""
 
-    def translated(part: Sequence[str]) -> list[tuple[str, ...]]:
-        return list(zip(*translations_by_penalty(translator, part, search.beam).values(), strict=True))
+    def translated(part: Sequence[str]) -> list[tuple[RankedTranslation, ...]]:
+        ranked = _ranked_by_penalty(translator, part, translator.search.beam, PENALTIES)
+        return list(zip(*ranked.values(), strict=True))
 
     of_sources = world.map(sources, translated)  # of each source, the translations by all penalties
     translations = {penalty: [each[place] for each in of_sources] for place, penalty in enumerate(PENALTIES)}
-    scores = {penalty: chrf(texts, references) for penalty, texts in translations.items()}
+    scores = {penalty: chrf([each.text for each in ranked], references) for penalty, ranked in translations.items()}
     penalty = chosen_penalty(scores, len(sources))
     return PenaltyChoice(penalty, translations[penalty], scores)
 
@@ -81,15 +72,24 @@ def translations_by_penalty(
     translator: Translator, sources: Sequence[str], width: int, penalties: Sequence[float] = PENALTIES
 ) -> dict[float, list[str]]:
     """Return the translations of sources by beam search with each penalty, from one search."""
+    ranked = _ranked_by_penalty(translator, sources, width, penalties)
+    return {penalty: [each.text for each in best] for penalty, best in ranked.items()}
+
+
+def _ranked_by_penalty(
+    translator: Translator, sources: Sequence[str], width: int, penalties: Sequence[float]
+) -> dict[float, list[RankedTranslation]]:
+    """Return the same with the output tokens of each part."""
     parts_of = [translator.parts(source) for source in sources]
     ended = _ended(translator, [part for parts in parts_of for part in parts], width)
-    texts: dict[float, list[str]] = {penalty: [] for penalty in penalties}
+    translations: dict[float, list[RankedTranslation]] = {penalty: [] for penalty in penalties}
     for parts in parts_of:
         own = [next(ended) for _ in parts]
         for penalty in penalties:
             best = [min(hypotheses, key=lambda each: each.rank(penalty)) for hypotheses in own]
-            texts[penalty].append(" ".join(each.text for each in best))
-    return texts
+            tokens = [(part, each.tokens) for part, each in zip(parts, best, strict=True)]
+            translations[penalty].append(RankedTranslation(" ".join(each.text for each in best), tokens))
+    return translations
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class _RankedText:
 
     text: str
     log_probability: float
-    length: int
+    tokens: list[int]  # with the end token if it was reached
     finished: bool
 
     def rank(self, penalty: float) -> tuple[bool, float]:
         """Return the sort key: finished hypotheses before those cut off, then by descending score."""
-        return not self.finished, -self.log_probability / self.length**penalty
+        return not self.finished, -self.log_probability / len(self.tokens) ** penalty
 
 
 def _ended(translator: Translator, parts: Sequence[str], width: int) -> Iterator[list[_RankedText]]:
@@ -111,7 +111,7 @@ def _ended(translator: Translator, parts: Sequence[str], width: int) -> Iterator
     decode = translator.vocabularies.target.decode
 
     def without_weights(each: Hypothesis) -> _RankedText:
-        return _RankedText(decode(each.tokens), each.log_probability, len(each.output_tokens), each.finished)
+        return _RankedText(decode(each.tokens), each.log_probability, each.output_tokens, each.finished)
 
     tokens = [translator.source_tokens(part) for part in parts]
     by_row: dict[int, list[_RankedText]] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from regard.alignment.carry import Kind, carry_over
-from regard.tasks.translation.predictor import Answer, Translation, distinct_texts
+from regard.tasks.translation.answer import Answer, Translation, distinct_texts
 
 
 def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
@@ -22,16 +22,39 @@ def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
     return replace(answer, translations=distinct_texts(translations))  # some may differ no longer
 
 
-def answer_lines(answer: Answer, as_json: bool, n_best: int) -> str:
+class TranslationFormat(Protocol):
+    """How a translation is printed."""
+
+    def line(self, translation: Translation) -> str:
+        """Return it as text."""
+
+    def as_dict(self, translation: Translation) -> dict[str, Any]:
+        """Return what JSON has of it besides its text and scores."""
+
+
+class PlainFormat:
+    """Prints the text alone."""
+
+    def line(self, translation: Translation) -> str:
+        return translation.text
+
+    def as_dict(self, translation: Translation) -> dict[str, Any]:
+        return {}
+
+
+PLAIN = PlainFormat()
+
+
+def answer_lines(answer: Answer, as_json: bool, n_best: int, printed: TranslationFormat = PLAIN) -> str:
     """Return what is printed of an answer: its text, a JSON object, or with `n_best` one line per translation."""
     if as_json:
-        translations = [_as_dict(each) for each in answer.translations]
+        translations = [_as_dict(each) | printed.as_dict(each) for each in answer.translations]
         result = {"source": answer.source, "translations": translations, "notices": answer.notices}
         return json.dumps(result, ensure_ascii=False)
     if n_best > 1:
         ranked = enumerate(answer.translations, 1)
-        return "\n".join(f"{rank}\t{each.score:.4f}\t{each.text}" for rank, each in ranked)
-    return answer.text
+        return "\n".join(f"{rank}\t{each.score:.4f}\t{printed.line(each)}" for rank, each in ranked)
+    return printed.line(answer.translations[0])
 
 
 def _as_dict(translation: Translation) -> dict[str, Any]:

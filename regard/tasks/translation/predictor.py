@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import torch
@@ -25,9 +25,12 @@ from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
 from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor, text_list
+from regard.tasks.translation.answer import Answer, Translation, joined
+from regard.tasks.translation.confidence import ConfidenceModel, rate
 from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.terms import begins_word, constraint, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
+from regard.tasks.translation.word_features import TranslatedPart
 from regard.text.batches import by_tokens, padded
 from regard.text.glossary import Glossary, Term
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
@@ -42,36 +45,6 @@ SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
 
 Glossaries = Glossary | Sequence[Glossary | None] | None
 """the terms of all texts, or those of each"""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translation of a text; those of the parts of a long text are joined."""
-
-    text: str
-    score: float  # higher is better: log-probability / length^`length_penalty`; with `mbr`, the expected chrF++
-    log_probability: float
-    traces: list[Trace]  # the attention of each part
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The translations of one text."""
-
-    source: str
-    translations: list[Translation]  # the best first
-    notices: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return self.translations[0].text
-
-    def noting_fewer_than(self, wanted: int) -> Answer:
-        """Return the answer with a notice if it has fewer translations than `wanted`, unless there was no text."""
-        if len(self.translations) >= wanted or not self.source:
-            return self
-        notice = f"different translations found: {len(self.translations)}, of {wanted} asked for"
-        return replace(self, notices=[*self.notices, notice])
 
 
 @dataclass(frozen=True)
@@ -157,6 +130,14 @@ class Translator(Predictor[AnyTranslationModel]):
         """Return the token ids of a source text, ending with the end token."""
         return list(self._tracer.source(tidy(text)).tokens)
 
+    def target_words(self, text: str) -> list[str]:
+        """Return the words of a text in the target language, as a trace splits it."""
+        return [word.text for word in self._tracer.encoded_target(tidy(text)).text_words]
+
+    def translated_part(self, source: str, tokens: Sequence[int]) -> TranslatedPart:
+        """Return the sides of a part of a text and of the output tokens for it."""
+        return TranslatedPart(self._tracer.source(source), self._tracer.target(tokens))
+
     def target_tokens(self, trace: Trace) -> list[int]:
         """Return the target token ids of a trace."""
         return list(trace.target.tokens or self._tracer.encoded_target(trace.target.text).tokens)
@@ -195,12 +176,15 @@ class Translator(Predictor[AnyTranslationModel]):
         prefix: str = "",
         details: bool = False,
         glossary: Glossaries = None,
+        confidence: bool = False,
     ) -> list[Answer]:
         """Return the translations of each text with their attention.
 
         `details`: the best one's trace also has the probability of each token, the most probable alternatives, the
-        self-attention, and the other hypotheses of the beam.
+        self-attention, and the other hypotheses of the beam. `confidence`: each translation and each word has the
+        probability that it is right.
         """
+        confidence_model = ConfidenceModel.from_card(self.card, self.name) if confidence else None
         search = search or self.search
         if glossary is not None and (search.sample or search.mbr):
             raise ValueError("glossary: expected beam search with it, not samples")
@@ -210,10 +194,11 @@ class Translator(Predictor[AnyTranslationModel]):
         glossaries = glossary if isinstance(glossary, Sequence) else [glossary] * len(sources)
         own = [each for each, parts in zip(glossaries, parts_of, strict=True) for _ in parts]
         translations = iter(self._search(all_parts, search, prefix, details, own))
-        return [
+        answers = [
             self._joined(source, parts, [next(translations) for _ in parts]).noting_fewer_than(search.n_best)
             for source, parts in zip(sources, parts_of, strict=True)
         ]
+        return answers if confidence_model is None else self._rated(answers, confidence_model)
 
     def evaluate(self, pairs: Sequence[Pair], search: Search | None = None) -> Scores:
         """Return the scores over all pairs: one translation for each distinct source, against all its references."""
@@ -330,6 +315,15 @@ class Translator(Predictor[AnyTranslationModel]):
             return beam(model, batch, lengths, limit, width=search.beam, penalty=penalty, prefixes=prefixes)
         return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
 
+    def _rated(self, answers: Sequence[Answer], model: ConfidenceModel) -> list[Answer]:
+        """Return the answers with the confidence of each translation and of each of its words."""
+        translations = [each for answer in answers for each in answer.translations]
+        by_part = iter(rate(self, model, [part for each in translations for part in each.parts]))
+        return [
+            replace(answer, translations=[each.rated(answer.source, by_part) for each in answer.translations])
+            for answer in answers
+        ]
+
     def _joined(self, source: str, parts: list[str], translations: list[list[Translation]]) -> Answer:
         """Return the answer for a text from the translations of its parts."""
         if not parts:
@@ -341,23 +335,3 @@ class Translator(Predictor[AnyTranslationModel]):
             return Answer(source, translations[0], notices)
         notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"
         return Answer(source, joined(translations), [notice])
-
-
-def joined(parts: Sequence[Sequence[Translation]]) -> list[Translation]:
-    """Join the translations of the parts of a text rank by rank; a part with fewer of them repeats its last one."""
-    translations = []
-    for rank in range(max(map(len, parts))):
-        chosen = [ranked[min(rank, len(ranked) - 1)] for ranked in parts]
-        text = " ".join(each.text for each in chosen)
-        total = sum(each.log_probability for each in chosen)
-        mean = sum(each.score for each in chosen) / len(chosen)
-        translations.append(Translation(text, mean, total, [each.traces[0] for each in chosen]))
-    return distinct_texts(translations)
-
-
-def distinct_texts(translations: Sequence[Translation]) -> list[Translation]:
-    """Return the translations without those whose text occurred before."""
-    by_text: dict[str, Translation] = {}
-    for each in translations:
-        by_text.setdefault(each.text, each)
-    return list(by_text.values())

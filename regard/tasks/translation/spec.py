@@ -16,6 +16,7 @@ from regard.corpora.corpus import StoredPairs
 from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
 from regard.look.trace import Trace
+from regard.metrics.confidence import confidence_report
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import ModelOptions, build
 from regard.models.recurrent.model import RecurrentOptions
@@ -24,9 +25,11 @@ from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
+from regard.tasks.translation.answer import Answer
+from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
+from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
-from regard.tasks.translation.length_penalty import final_scores
-from regard.tasks.translation.predictor import Answer, Translator
+from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
@@ -78,15 +81,16 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return Translator(model, *loaded, vocabularies, str(folder))
 
     def score(self, model: Translator, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> Scores:
-        """Score a model on dev; before, choose its length penalty there if the recipe leaves it open."""
-        scores, choice = final_scores(model, *group(dev), world)
-        if choice is not None:
-            search = replace(model.recipe.search, length_penalty=choice.penalty)
-            model.recipe = replace(model.recipe, search=search)
-            model.card |= {"length_penalty": {"chrf": {str(key): value for key, value in choice.chrf.items()}}}
-            if choice.chrf:
-                say(f"search.length_penalty = {choice.penalty}, chosen by chrF++ on dev")
-        return scores
+        """Score a model on dev; before, choose its length penalty there if the recipe leaves it open. Its confidence is
+        calibrated on the same translations."""
+        results = final_results(model, *group(dev), world=world)
+        search = replace(model.recipe.search, length_penalty=results.length_penalty)
+        model.recipe = replace(model.recipe, search=search)
+        if results.choice is not None:
+            model.card |= {"length_penalty": {"chrf": {str(key): value for key, value in results.choice.chrf.items()}}}
+            say(f"search.length_penalty = {results.length_penalty}, chosen by chrF++ on dev")
+        model.card |= {} if results.confidence is None else {"confidence": results.confidence}
+        return results.scores
 
     def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:
         """Return whether both recipes are equal; a length penalty that is left open is equal to any, because the end
@@ -115,12 +119,41 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         translator = self.ensemble(self.load(folder, device, precision), options.ensemble)
         given = {name: value for name in ("beam", "mbr") if (value := getattr(options, name)) is not None}
         search = replace(translator.search, **given)
-        answers = translator.answers(sources, search)
+        answers = translator.answers(sources, search, confidence=options.confidence)
         scores = score([answer.text for answer in answers], references)
-        if options.diagnose is None:
-            return scores.as_dict(), scores.lines()
-        diagnosis, lines = _diagnosis(answers, options.diagnose, SHOWN if options.show is None else options.show)
-        return scores.as_dict() | diagnosis, [*scores.lines(), "", *lines]
+        result, lines = scores.as_dict(), scores.lines()
+        if options.confidence:
+            report = confidence_report(rated_sentences(translator, answers, references))
+            result |= {"confidence": report.as_dict()}
+            lines += ["", *report.lines()]
+        if options.diagnose is not None:
+            shown = SHOWN if options.show is None else options.show
+            diagnosis, diagnosis_lines = _diagnosis(answers, options.diagnose, shown)
+            result |= diagnosis
+            lines += ["", *diagnosis_lines]
+        return result, lines
+
+    def calibrate(
+        self,
+        folder: Path,
+        files: Sequence[Path],
+        reverse: bool,
+        languages: tuple[str, str] | None,
+        device: str | None,
+        precision: Precision,
+    ) -> dict[str, Any]:
+        """Calibrate the confidence of a folder's model on files, write it into the card, and return its entry."""
+        sources, references = group(read_references(files, reverse, languages))
+        translator = self.load(folder, device, precision)
+        if "scores" not in translator.card:
+            raise ValueError(f"{folder}: expected a model whose training has ended")
+        parts = [answer.translations[0].parts for answer in translator.answers(sources)]
+        data = ", ".join(file.name for file in files)
+        entry = calibrated_confidence(rated_words(translator, parts, references), data)
+        if entry is None:
+            raise ValueError(f"{data}: its translations have no words; expected texts to calibrate on")
+        folders.write_card(folder, folders.read_card(folder) | {"confidence": entry})
+        return entry
 
     def examine(self, model: Translator, trace: Trace) -> Trace:
         return examined(model, trace)

@@ -25,8 +25,9 @@ from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
+from regard.tasks.translation.calibration import MAX_SOURCES
+from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.guide import Guide, guided_loss
-from regard.tasks.translation.length_penalty import final_scores
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.stored_batches import StoredBatches
 from regard.tasks.translation.validation import ValidationInputs, validate
@@ -195,7 +196,8 @@ class TranslationTask(TextTask):
         return validate(inputs, number, device, world)
 
     def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
-        """Time the final scoring of a batch of sources of middling length, with the choice of an open length penalty.
+        """Time the final scoring of a batch of sources of middling length, with the choice of an open length penalty
+        and the calibration of confidence.
 
         On a GPU, where the first batch also compiles and captures, the time is unknown."""
         if device.type != "cpu":
@@ -211,7 +213,8 @@ class TranslationTask(TextTask):
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
         score(sample[:1], sample_references[:1])  # so that imports are not timed
         began = time.monotonic()
-        final_scores(translator, sample, sample_references, world)
+        calibrated = -(-count * MAX_SOURCES // max(MAX_SOURCES, len(sources)))
+        final_results(translator, sample, sample_references, calibrated, world)
         seconds = time.monotonic() - began
         self.model.train()
         return LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))
