@@ -167,13 +167,15 @@ class StoredEpoch:
         self._stored, self._number, self._ordered, self._places = stored, number, ordered, places
         self._thread = ThreadPoolExecutor(1)
         self._pending: dict[int, Future[tuple[list[int], list[Example]]]] = {}
+        self._previous = len(places)  # the number of the batch that was asked for last
 
     def __len__(self) -> int:
         return len(self._places)
 
     def batch(self, index: int) -> tuple[list[int], list[Example]]:
         """Return the rows and the examples of a batch."""
-        wanted = range(index, min(len(self), index + 1 + AHEAD))
+        step = max(1, index - self._previous)  # one of several processes asks for every second batch, say
+        self._previous, wanted = index, range(index, min(len(self), index + 1 + AHEAD * step), step)
         self._pending = {each: self._pending.get(each) or self._thread.submit(self._make, each) for each in wanted}
         return self._pending[index].result()
 
