@@ -114,7 +114,7 @@ def test_a_run(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert torch.equal(tensor, toy.weights(tmp_path / "other")[name])
 
 
-@pytest.mark.parametrize("interrupt_at", [2, 3, 4])
+@pytest.mark.parametrize("interrupt_at", [1, 2])
 def test_a_resumed_run_is_exact(interrupt_at: int, file: Path, tmp_path: Path) -> None:
     small(tmp_path / "whole", file)
     with pytest.raises(KeyboardInterrupt):
