@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
+
+TRIM_SECONDS = 15.0  # between two times that a training returns unused memory, which takes about 0.1 s
 
 
 def trim_heap() -> None:
@@ -17,3 +20,16 @@ def trim_heap() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
     if trim is not None:
         trim(0)
+
+
+class HeapTrimmer:
+    """Trims the heap now and then."""
+
+    def __init__(self) -> None:
+        self._trimmed = time.monotonic()
+
+    def trim_if_due(self) -> None:
+        """Trim the heap if that was not done for a while."""
+        if time.monotonic() - self._trimmed >= TRIM_SECONDS:
+            trim_heap()
+            self._trimmed = time.monotonic()

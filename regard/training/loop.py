@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.config import folder as folders
 from regard.runtime.distributed import ALONE, World
-from regard.runtime.heap import trim_heap
+from regard.runtime.heap import HeapTrimmer
 from regard.runtime.precision import Precision, autocast, tf32_products
 from regard.training import checkpoint, open_ended
 from regard.training.accumulation import GroupShare, GroupUpdater, shared_out
@@ -71,6 +71,7 @@ class Loop:
         self._epochs = Epochs(task, machine.device)
         self._preparation = 0.0  # seconds per update that the preparation of the epoch took
         self._written = time.monotonic()  # when the last checkpoint was written
+        self._heap = HeapTrimmer()
         self._consistent = True  # False in the middle of an update, when model and progress do not fit together
         if not self.world.is_first:  # all have the same weights; dropout must differ
             torch.manual_seed(hash((torch.initial_seed(), self.world.rank)) % 2**63)
@@ -106,7 +107,6 @@ class Loop:
         if self.world.is_first:
             path = self.folder / folders.TRAINING
             checkpoint.write(path, self.model, self.average, self._updater.optimizer, self.progress, states)
-        trim_heap()
         self._written = time.monotonic()
 
     # The run
@@ -207,6 +207,7 @@ class Loop:
     def _between_updates(self) -> None:
         """Do what is due: plan, validate, end the run, or save a checkpoint."""
         progress = self.progress
+        self._heap.trim_if_due()
         if self._pacing.due(progress):
             self._set_plan(self._pacing.plan(progress, self._preparation))
         plan = progress.plan

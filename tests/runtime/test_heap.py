@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.runtime.heap import trim_heap
+from regard.runtime import heap
+from regard.runtime.heap import HeapTrimmer, trim_heap
 
 
 def anonymous_megabytes() -> float:
@@ -34,3 +35,13 @@ def test_unused_memory_goes_back() -> None:
 def test_it_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     trim_heap()
+
+
+def test_it_is_trimmed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, trimmed = iter([0.0, 5.0, 15.0, 15.1, 20.0]), list[bool]()
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(True))
+    trimmer = HeapTrimmer()
+    for expected in (0, 1, 1):
+        trimmer.trim_if_due()
+        assert len(trimmed) == expected
