@@ -1,6 +1,6 @@
 """Is anything lost when a run is killed (-9) at a random moment?
 
-    python benchmarks/kills.py --kills 50 [--seed 1] [--scenario train best compare]
+    python benchmarks/kills.py --kills 50 [--seed 1] [--scenario train best compare shards]
 
 Each scenario runs a command to its end, undisturbed. Then it runs the same again in a new folder and kills it at random
 moments: the process alone, which its workers must notice, or all its processes at once. After every kill, a model that
@@ -30,6 +30,10 @@ from fuzzing.world import PAIRS, recipe_settings
 
 EPOCHS = {"train": 60, "best": 12, "compare": 20}
 KILLS_PER_RUN = 4  # after so many kills, a run may end
+SHARD_KILLS = (
+    2  # the same for shards: one whose worker is killed three times is given up, until the command starts again
+)
+SHARD_LINES, LINES = 20, 1200
 TIMEOUT = 300.0  # seconds that a run may take
 COMPARE = """
 import sys
@@ -58,6 +62,7 @@ class Scenario:
     has_begun: Callable[[Path], bool]  # whether --resume is needed
     results: Callable[[Path], dict[str, Any]]  # what must be the same as without kills
     models: Callable[[Path], list[Path]]  # folders of models that must load once they are validated
+    kills: int = KILLS_PER_RUN
 
 
 def _train(here: Path, out: Path) -> Sequence[str | Path]:
@@ -86,6 +91,19 @@ def _compared(folder: Path) -> dict[str, Any]:
     return results
 
 
+def _shards(here: Path, out: Path) -> Sequence[str | Path]:
+    fixed: list[str | Path] = ["--workers", "2", "--threads", "1", "--shard-lines", str(SHARD_LINES), "--quiet"]
+    return [sys.executable, "-m", "regard", "translate", here / "model", "-i", here / "lines", "--shards", out, *fixed]
+
+
+def _joined(folder: Path) -> dict[str, Any]:
+    from regard.batch.join import join_shards
+
+    with tempfile.TemporaryDirectory() as name:
+        join_shards(folder, Path(name) / "joined")
+        return {"translations": (Path(name) / "joined").read_bytes()}
+
+
 SCENARIOS = [
     Scenario("train", _train, Path.exists, _model, lambda out: [out]),
     Scenario(
@@ -96,11 +114,13 @@ SCENARIOS = [
         lambda out: sorted(out.with_name(f"{out.name}.parts").glob("*-[0-9]")),
     ),
     Scenario("compare", _python(COMPARE), Path.exists, _compared, lambda out: sorted(out.glob("runs/*/seed-*/model"))),
+    Scenario("shards", _shards, lambda _: False, _joined, lambda _: [], SHARD_KILLS),
 ]
 
 
 def write_files(here: Path) -> None:
-    """Write the data and the recipes."""
+    """Write the data, the recipes, and a model with lines to translate."""
+    import regard
     from regard.config.recipe_text import read_recipe, to_toml
 
     here.mkdir()
@@ -109,6 +129,9 @@ def write_files(here: Path) -> None:
         more = {"training.epochs": epochs, "training.validations": 20, "training.average": 0.9}
         settings = recipe_settings("rnn") | more | ({"model.score": "general"} if name == "other" else {})
         (here / f"{name}.toml").write_text(to_toml(read_recipe("rnn", settings)), encoding="utf-8")
+    regard.train(PAIRS, here / "model", recipe=here / "best.toml", device="cpu", threads=1)
+    lines = [f"{PAIRS[number % len(PAIRS)][0]} {number}\n" for number in range(LINES)]
+    (here / "lines").write_text("".join(lines), encoding="utf-8")
 
 
 def start(scenario: Scenario, here: Path, out: Path) -> subprocess.Popen[str]:
@@ -207,7 +230,7 @@ def run_scenario(scenario: Scenario, folder: Path, kills: int, draw: random.Rand
     while done < kills:
         place = folder / f"{scenario.name}-{runs}"
         place.mkdir()
-        more, loaded = killed_run(scenario, here, place / "out", seconds, min(KILLS_PER_RUN, kills - done), draw)
+        more, loaded = killed_run(scenario, here, place / "out", seconds, min(scenario.kills, kills - done), draw)
         results = scenario.results(place / "out")
         differing = [name for name in expected if results.get(name) != expected[name]]
         left = sorted(file.name for file in place.iterdir() if file.name != "out")
