@@ -62,11 +62,11 @@ function makePair(trace, level, point) {
   return { element, light, reveal };
 }
 
-/** The confidence of the answer, the mean over its words, and what the shades of the words mean. */
+/** The mean confidence of the words, and what their shades mean. */
 function makeConfidence(values) {
   if (!values.length) return [];
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  const scale = make("span", { class: "legend", "aria-hidden": "true" }, "a word is right: 1",
+  const scale = make("span", { class: "legend", "aria-hidden": "true" }, "mean of the words · a word is right: 1",
     make("i", { style: { "--stops": listed("--against").join(", ") } }), "0");
   return [make("dt", {}, "Confidence"), make("dd", { class: "confidence" }, make("span", { class: "number" }, number(mean)), scale)];
 }
