@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.alignment.carry import Kind
 from regard.batch.folder import MANIFEST, NAMES, ShardFolder
 from regard.config import folder as model_folder
 from regard.runtime.precision import Precision
@@ -36,15 +35,15 @@ class TranslationOptions:
     search: Search
     prefix: str = ""
     glossary: tuple[Entry, ...] = ()
-    carry: tuple[Kind, ...] = ()
+    keep: tuple[str, ...] = ()  # what is not translated, as --keep names it
     as_json: bool = False
     precision: Precision = "auto"
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> TranslationOptions:
         entries = tuple(Entry(source, tuple(forms)) for source, forms in given["glossary"])
-        search, carry = Search(**given["search"]), tuple(given["carry"])
-        return cls(**given | {"search": search, "glossary": entries, "carry": carry})
+        search, keep = Search(**given["search"]), tuple(given["keep"])
+        return cls(**given | {"search": search, "glossary": entries, "keep": keep})
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.alignment.carry import Kind
 from regard.batch.claims import Claims
 from regard.batch.cutting import Cutter
 from regard.batch.folder import ShardFolder
@@ -41,7 +40,7 @@ def on_ray(
     search: Search | None = None,
     prefix: str = "",
     glossary: Glossary | None = None,
-    carry: Collection[Kind] = (),
+    keep: str | Sequence[str] = (),
     as_json: bool = False,
     shard_lines: int | None = None,
     device: str | None = None,
@@ -56,7 +55,7 @@ def on_ray(
     whole_number_or_none("workers", workers)
     whole_number_or_none("threads", threads)
     models = [Path(each).resolve() for each in (model, *ensemble)]
-    options = options_of(models[0], search, prefix, glossary, carry, as_json, precision)
+    options = options_of(models[0], search, prefix, glossary, keep, as_json, precision)
     with _ray():
         folder, manifest = begin(Path(shards).resolve(), Path(file), models, options, shard_lines)
         Cutter(folder, Path(file), manifest.shard_lines).run()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from regard.alignment.carry import Kind
 from regard.batch.cutting import Cutter
 from regard.batch.folder import ShardFolder, Tally
 from regard.batch.manifest import Manifest, TranslationOptions, open_folder
@@ -23,6 +22,7 @@ from regard.runtime.processes import available_cores
 from regard.tasks.registry import TRANSLATION, require_task
 from regard.tasks.translation.predictor import Search, search_of
 from regard.text.glossary import Glossary
+from regard.text.keep import Keep
 from regard.training.progress import Screen, Silent, clock
 
 SHOWN_SECONDS = 1.0  # seconds between two counts of the shards that are done
@@ -64,7 +64,7 @@ def translate_file(
     search: Search | None = None,
     prefix: str = "",
     glossary: Glossary | None = None,
-    carry: Collection[Kind] = (),
+    keep: str | Sequence[str] = (),
     as_json: bool = False,
     shard_lines: int | None = None,
     device: str | None = None,
@@ -78,7 +78,7 @@ def translate_file(
     the CPU threads of each. Raise a ValueError if shards failed, after the others are done.
     """
     models = [Path(model), *map(Path, ensemble)]
-    options = options_of(models[0], search, prefix, glossary, carry, as_json, precision)
+    options = options_of(models[0], search, prefix, glossary, keep, as_json, precision)
     autocast(precision, read_device(device))  # raises an error for a precision that there is not
     tasks = worker_tasks(Path(shards), models, device, workers, threads)
     folder, manifest = begin(Path(shards), Path(file), models, options, shard_lines)
@@ -92,7 +92,7 @@ def options_of(
     search: Search | None,
     prefix: str,
     glossary: Glossary | None,
-    carry: Collection[Kind],
+    keep: str | Sequence[str],
     as_json: bool,
     precision: Precision,
 ) -> TranslationOptions:
@@ -104,7 +104,10 @@ def options_of(
             raise ValueError("glossary: expected beam search with it, not samples")
         search = replace(search, mbr=0)
     terms = () if glossary is None else glossary.entries
-    return TranslationOptions(search, prefix, terms, tuple(carry), as_json, precision)
+    kinds = (keep,) if isinstance(keep, str) else tuple(keep)
+    if kinds:
+        Keep.parse(*kinds)  # raises an error for kinds that there are not
+    return TranslationOptions(search, prefix, terms, kinds, as_json, precision)
 
 
 def begin(

@@ -11,9 +11,10 @@ import torch
 from regard.batch.manifest import TranslationOptions
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.translation.answer import Answer
-from regard.tasks.translation.output import answer_lines, with_carried_over
+from regard.tasks.translation.output import answer_lines
 from regard.tasks.translation.predictor import Translator
 from regard.text.glossary import Glossary
+from regard.text.keep import Keep
 
 BATCH_TOKENS = 2048  # of the source: a batch of many short lines takes less time per line than one of 64
 SLICE = 1024  # lines whose answers are in memory at once: each has its attention weights
@@ -43,7 +44,7 @@ def translate_lines(
     distinct = sorted(set(lines), key=lambda line: (len(line), line))
     outputs: dict[str, tuple[str, Sequence[str]]] = {}  # line → (output, notices)
     for line, answer in zip(distinct, _answers(translator, distinct, options), strict=True):
-        text = answer_lines(with_carried_over(answer, options.carry), options.as_json, options.search.n_best)
+        text = answer_lines(answer, options.as_json, options.search.n_best)
         outputs[line] = text, answer.notices
     notices = [(index, notice) for index, line in enumerate(lines) for notice in outputs[line][1]]
     return TranslatedShard([outputs[line][0] for line in lines], notices)
@@ -51,6 +52,7 @@ def translate_lines(
 
 def _answers(translator: Translator, lines: Sequence[str], options: TranslationOptions) -> Iterator[Answer]:
     glossary = Glossary(options.glossary) if options.glossary else None
+    keep = Keep.parse(*options.keep) if options.keep else None
     for first in range(0, len(lines), SLICE):
         slice_ = lines[first : first + SLICE]
-        yield from translator.answers(slice_, options.search, options.prefix, glossary=glossary)
+        yield from translator.answers(slice_, options.search, options.prefix, glossary=glossary, keep=keep)

@@ -62,12 +62,16 @@ def run_sharded(
 ) -> None:
     """Translate the input in shards, or with --join write what is translated. `files` are input and output; `given` the
     other options by name, None where they were not given."""
+    from regard.text.formats.registry import is_document
+
     if sharding.join:
         refuse_idle(given, "expected no --join with it")
         _join(sharding, models, *files)
         return
     if files[0] is None:
         raise ValueError("--shards: expected --input with it, a file that can be read again")
+    if is_document(files[0]):
+        raise ValueError(f"--shards: expected a file of lines, got {files[0].name}, which is translated as a whole")
     refuse_idle({"--output": files[1]}, "expected --join with it")
     _translate(sharding, models, files[0], search_by, given, quiet)
 
@@ -80,7 +84,6 @@ def _translate(
     given: Mapping[str, Any],
     quiet: bool,
 ) -> None:
-    from regard.alignment.carry import read_kinds
     from regard.batch.run import translate_file
     from regard.config.folder import read_recipe
     from regard.tasks.registry import TRANSLATION, require_task
@@ -102,7 +105,7 @@ def _translate(
         search=search,
         prefix=given["--prefix"] or "",
         glossary=None if given["--glossary"] is None else Glossary.read(given["--glossary"]),
-        carry=read_kinds(given["--carry"]),
+        keep=given["--keep"] or (),
         as_json=bool(given["--json"]),
         shard_lines=sharding.shard_lines,
         device=given["--device"],

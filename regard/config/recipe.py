@@ -92,6 +92,8 @@ class TrainingRecipe:
     """the fraction of pairs whose final full stops are removed"""
     no_punctuation: float = 0.1
     """the fraction of pairs whose punctuation is removed"""
+    placeholders: float = 0.1
+    """the fraction of pairs in which placeholders stand for words, for `translate --keep`; of subwords only"""
     word_pairs: float = 0.1
     """how many pairs of single words, taken from the pairs, are added at most: a fraction of the pairs"""
     shift: int = 0
@@ -118,6 +120,7 @@ class TrainingRecipe:
             "lower_case",
             "no_stop",
             "no_punctuation",
+            "placeholders",
             "word_pairs",
         ):
             fraction(f"training.{name}", getattr(self, name))
@@ -239,6 +242,7 @@ ARTICLE = Recipe(
         lower_case=0.0,
         no_stop=0.0,
         no_punctuation=0.0,
+        placeholders=0.0,
         word_pairs=0.0,
         validations=10,
         patience=0,
@@ -259,6 +263,7 @@ CLASSIFY = Recipe(
         lower_case=0.0,
         no_stop=0.0,
         no_punctuation=0.0,
+        placeholders=0.0,
         word_pairs=0.0,
         patience=0,
     ),

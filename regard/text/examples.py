@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,7 @@ import numpy as np
 
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
+from regard.text.placeholders import VARIANTS, Anchor, with_placeholders
 from regard.text.punctuation import without_punctuation, without_stop
 from regard.text.variation import IntArray, Segmentations
 from regard.text.vocabulary import Vocabulary
@@ -31,6 +33,7 @@ class Variety:
     lower_case: float = 0.0  # the fraction of sources in lower case
     no_stop: float = 0.0  # the fraction of pairs without their final full stops
     no_punctuation: float = 0.0  # the fraction of pairs without punctuation
+    placeholders: float = 0.0  # the fraction of pairs with placeholders
 
 
 class Form(NamedTuple):
@@ -39,18 +42,26 @@ class Form(NamedTuple):
     lower: bool
     no_stop: bool
     no_punctuation: bool
+    placeholders: int = 0  # 0: none, else the number of the variant
 
 
 class Examples:
     """The training examples; `epoch(n)` returns them all, in the order of the pairs."""
 
     def __init__(
-        self, pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary, variety: Variety, seed: int
+        self,
+        pairs: Sequence[Pair],
+        source: Vocabulary,
+        target: Vocabulary,
+        variety: Variety,
+        seed: int,
+        anchors: Sequence[Sequence[Anchor]] = (),
     ) -> None:
+        """`anchors`: where placeholders can stand, for each of the first pairs; pairs beyond get none."""
         self._variety, self._seed = variety, seed
         sides = source.encode_all(pair.source for pair in pairs), target.encode_all(pair.target for pair in pairs)
         self.plain = [Example(*both) for both in zip(*sides, strict=True)]  # the examples without any variation
-        self._pairs = pairs
+        self._pairs, self._anchors = pairs, anchors
         self._source, self._target = source, target
         self._segmentations = tuple(
             Segmentations(vocabulary, variety.segmentation, seed + side)
@@ -69,21 +80,37 @@ class Examples:
         rng = np.random.default_rng([self._seed, number])
         fractions = variety.lower_case, variety.no_stop, variety.no_punctuation
         drawn = [(rng.random(len(self)) < fraction).tolist() for fraction in fractions]
-        forms = list(enumerate(map(Form, *drawn)))
+        forms = list(enumerate(map(Form, *drawn, self._variants(rng).tolist())))
         if not variety.segmentation:
             return [self._encode(index, form) if any(form) else self.plain[index] for index, form in forms]
         return self._segment([self._chunks(index, form) for index, form in forms], rng)
 
+    def _variants(self, rng: np.random.Generator) -> IntArray:
+        """Return the number of each pair's variant with placeholders, mostly 0: none."""
+        if not self._variety.placeholders:
+            return np.zeros(len(self), np.int64)
+        drawn = (rng.random(len(self)) < self._variety.placeholders) * rng.integers(1, VARIANTS + 1, size=len(self))
+        drawn[len(self._anchors) :] = 0
+        return np.asarray(drawn, np.int64)
+
+    def _text(self, index: int, form: Form) -> tuple[str, str]:
+        """Return source and target in the given form."""
+        pair = self._pairs[index]
+        if form.placeholders:
+            rng = random.Random(f"{self._seed} {index} {form.placeholders}")
+            pair = Pair(*with_placeholders(pair.source, pair.target, self._anchors[index], rng), pair.line)
+        return varied_text(pair, form)
+
     def _encode(self, index: int, form: Form) -> Example:
         """Return an example in the given form, segmented by the vocabularies."""
-        source, target = varied_text(self._pairs[index], form)
+        source, target = self._text(index, form)
         return Example(self._source.encode(source), self._target.encode(target))
 
     def _chunks(self, index: int, form: Form) -> tuple[IntArray, IntArray]:
         """Return the chunk ids of both sides of an example in the given form."""
         ids = self._chunk_ids.get((index, form))
         if ids is None:
-            source, target = varied_text(self._pairs[index], form)
+            source, target = self._text(index, form)
             first, second = self._segmentations
             ids = first.chunk_ids(self._source.chunks(source)), second.chunk_ids(self._target.chunks(target))
             self._chunk_ids[index, form] = ids

@@ -25,6 +25,8 @@ BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 UNKNOWN = "<unk>"
 WORD_BEGINS = "\x1f"
 """the mark that stands for a space; Unicode takes it for white space, so tidied text never contains it"""
+PLACEHOLDERS = tuple(map(chr, range(0xFDD0, 0xFDD8)))
+"""tokens for what is not to be translated (text/placeholders.py): noncharacters of Unicode, which no text contains"""
 _PUNCTUATION = r"[^\p{L}\p{M}\p{N}\x{200c}\x{200d}\x1f'’]"
 
 
@@ -78,6 +80,11 @@ class Vocabulary:
         return [text for text, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(tidied)]
 
     @property
+    def has_placeholders(self) -> bool:
+        """Whether the placeholders are tokens of this vocabulary."""
+        return self._tokenizer.token_to_id(PLACEHOLDERS[-1]) is not None
+
+    @property
     def merges(self) -> list[tuple[str, str]]:
         """The BPE merges, in the order in which they were learned; empty for a vocabulary of words."""
         return [(first, second) for first, second in json.loads(self.to_json())["model"].get("merges", [])]
@@ -102,8 +109,9 @@ class Vocabulary:
         return cls(_word_tokenizer(learned.ids) if words else _subword_tokenizer(learned.ids, learned.merges))
 
 
-def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary:
-    """Learn `size` subwords besides the 256 bytes; characters seen fewer than `rare` times are encoded as bytes."""
+def learn_subwords(texts: Sequence[str], size: int, rare: int = 3, further: Sequence[str] = ()) -> Vocabulary:
+    """Learn `size` subwords besides the 256 bytes and the `further` tokens; characters seen fewer than `rare` times are
+    encoded as bytes."""
     learner = Tokenizer(models.BPE())
     learner.pre_tokenizer = _subword_chunks()
     tidied = [tidy(text) for text in texts]
@@ -118,7 +126,8 @@ def learn_subwords(texts: Sequence[str], size: int, rare: int = 3) -> Vocabulary
 
     pieces = [piece for piece in sorted(model["vocab"], key=model["vocab"].__getitem__) if is_frequent(piece)]
     ids = {piece: number for number, piece in enumerate((*SPECIAL, *BYTES, *pieces))}
-    ids.setdefault(WORD_BEGINS, len(ids))
+    for token in (WORD_BEGINS, *further):
+        ids.setdefault(token, len(ids))
     merges = [(a, b) for a, b in model["merges"] if a in ids and b in ids and a + b in ids]
     return Vocabulary(_subword_tokenizer(ids, merges))
 
@@ -135,12 +144,15 @@ def learn_words(texts: Sequence[str], size: int | None = None) -> Vocabulary:
     return Vocabulary(_word_tokenizer(ids))
 
 
-def learn(texts: Sequence[str], kind: Literal["subwords", "words"], size: int | None) -> Vocabulary:
-    """Learn a vocabulary of either kind; `size` None keeps all words, and is not allowed for subwords."""
+def learn(
+    texts: Sequence[str], kind: Literal["subwords", "words"], size: int | None, further: Sequence[str] = ()
+) -> Vocabulary:
+    """Learn a vocabulary of either kind; `size` None keeps all words, and is not allowed for subwords. `further` tokens
+    are for subwords alone."""
     if kind == "words":
         return learn_words(texts, size)
     assert size is not None
-    return learn_subwords(texts, size)
+    return learn_subwords(texts, size, further=further)
 
 
 def _subword_tokenizer(ids: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:

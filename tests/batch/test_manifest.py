@@ -24,7 +24,7 @@ def test_the_same_again_is_accepted(tmp_path: Path, file: Path, model: Path) -> 
     shutil.copy(file, moved)  # the same content under another name
     assert begun(folder.root, moved, model)[1] == manifest
     assert sorted(path.name for path in folder.root.iterdir()) == [MANIFEST]
-    options = replace(OPTIONS, glossary=(Entry("boy", ("मुलगा", "मुलाने")),), carry=("names",))
+    options = replace(OPTIONS, glossary=(Entry("boy", ("मुलगा", "मुलाने")),), keep=("names", "re:a,b"))
     other, manifest = begun(tmp_path / "other", file, model, options)
     assert read_manifest(other).options == manifest.options == options
 
@@ -44,7 +44,7 @@ def test_anything_else_is_refused(tmp_path: Path, file: Path, model: Path) -> No
     for options, message in (
         (replace(OPTIONS, search=replace(OPTIONS.search, beam=4)), "beam 3; now 4"),
         (replace(OPTIONS, as_json=True), "as_json False; now True"),
-        (replace(OPTIONS, carry=("numbers",)), "carry"),
+        (replace(OPTIONS, keep=("numbers",)), "keep"),
         (replace(OPTIONS, precision="bf16"), "precision"),
     ):
         with pytest.raises(ValueError, match=f"begun with other options .*{message}"):

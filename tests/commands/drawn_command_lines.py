@@ -111,6 +111,7 @@ OPTIONS: dict[str, dict[str, Value]] = {
     "translate": {
         **SHARED,
         **LOOKING,
+        "-i": usually("source.txt", "few.tsv", "good.tsv.gz", "page.html", "text.md", "strings.json", "table.csv"),
         "--ensemble": model,
         "--beam": whole(0, 6),
         "--n-best": whole(0, 6),
@@ -122,7 +123,8 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--top-p": one_of("0.9", "1", "0.01", "0", "2", "x"),
         "--seed": whole(0, 9),
         "--prefix": one_of(*TEXTS),
-        "--carry": one_of("numbers", "numbers,names", "all", ""),
+        "--keep": one_of("numbers", "numbers,names", "markup,re:[A-Z]+", "re:(", "all", ""),
+        "--columns": one_of("text", "source,x", ""),
         "--shards": one_of("out/shards", "folder", "few.tsv", "comparison"),
         "--shard-lines": whole(0, 3),
         "--workers": whole(0, 2),

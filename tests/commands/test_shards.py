@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_joined_text_is_that_of_the_plain_command(files: Path, file: Path, tmp_path: Path, inside: Inside) -> None:
     model, shards = files / "model", tmp_path / "shards"
-    options = ["--precision", "fp32", "--beam", "2", "--n-best", "2", "--carry", "numbers", "--json"]
+    options = ["--precision", "fp32", "--beam", "2", "--n-best", "2", "--keep", "numbers", "--json"]
     plain = inside("translate", model, "-i", file, "-q", *options).stdout
     message = refused(inside("translate", model, "--shards", shards, "--join"))
     assert "expected the folder of a sharded translation" in message

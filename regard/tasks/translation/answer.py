@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from regard.look.trace import Trace
 from regard.tasks.translation.confidence import PartConfidence
 from regard.tasks.translation.word_features import TranslatedPart
+from regard.text.placeables import Part
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Translation:
     log_probability: float
     traces: list[Trace]  # the attention of each part
     confidence: float | None = None  # if asked for: the expected fraction of right words
+    content: Sequence[Part] = ()  # the text, and what of it was not translated
 
     @property
     def parts(self) -> list[TranslatedPart]:

@@ -18,7 +18,7 @@ from regard.config.folder import Vocabularies
 from regard.text.batches import Batch
 from regard.text.normal import match_key, tidy
 from regard.text.pairs import Pair
-from regard.text.vocabulary import BYTES, END, WORD_BEGINS, Vocabulary
+from regard.text.vocabulary import BYTES, END, PLACEHOLDERS, WORD_BEGINS, Vocabulary
 
 MIN_WEIGHT = 1e-6  # weights are clamped to this minimum before their logarithm
 
@@ -38,6 +38,7 @@ class Guide:
         self._sizes = sizes
         self._stops = stops or [(True, True)] * len(sizes)
         self._kinds = _token_kinds(vocabularies.source), _token_kinds(vocabularies.target)
+        self._placeholders = _placeholder_numbers(vocabularies.source), _placeholder_numbers(vocabularies.target)
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], vocabularies: Vocabularies) -> Guide:
@@ -54,22 +55,26 @@ class Guide:
     def alignment(self, rows: Sequence[int], batch: Batch, next_step: bool = False) -> Tensor:
         """Return bool [B, T, S]: for a batch of the pairs `rows`, which source pieces each target piece is linked with.
 
+        A placeholder is linked with its equal; other pieces of a pair that has placeholders are linked with nothing.
         `next_step`: link each step's input piece instead of its expected piece.
         """
-        source = _chunk_numbers(batch.source.cpu(), self._kinds[0])  # [B, S]
-        target = _chunk_numbers((batch.target if next_step else batch.expected).cpu(), self._kinds[1])  # [B, T]
+        tokens = batch.source.cpu(), (batch.target if next_step else batch.expected).cpu()
+        source, target = map(_chunk_numbers, tokens, self._kinds)  # [B, S], [B, T]
+        placeholders, copies = (numbers[side] for numbers, side in zip(self._placeholders, tokens, strict=True))
         table = torch.zeros(len(rows), int(target.max()) + 2, int(source.max()) + 2, dtype=torch.bool)
         chunk_counts = zip((source.amax(1) + 1).tolist(), (target.amax(1) + 1).tolist(), strict=True)
         for number, (row, counts) in enumerate(zip(rows, chunk_counts, strict=True)):
             # One chunk fewer: the punctuation at the end was removed. Otherwise punctuation inside was removed, or a
             # rare character was encoded as bytes, which hides where chunks begin.
             sides = zip(counts, self._sizes[row], self._stops[row], strict=True)
-            if all(size - stop <= count <= size for count, size, stop in sides):
+            if not placeholders[number].any() and all(size - stop <= count <= size for count, size, stop in sides):
                 links = self._links[row]
                 within = (links[:, 0] < counts[0]) & (links[:, 1] < counts[1])
                 table[number, links[within, 1], links[within, 0]] = True
         first = torch.arange(len(rows))[:, None, None]
-        return table[first, target[:, :, None], source[:, None, :]].to(batch.source.device)
+        linked = table[first, target[:, :, None], source[:, None, :]]
+        linked |= (copies[:, :, None] == placeholders[:, None, :]) & (copies > 0)[:, :, None]
+        return linked.to(batch.source.device)
 
 
 def guided_loss(weights: Tensor, linked: Tensor) -> Tensor:
@@ -96,6 +101,15 @@ def _token_kinds(vocabulary: Vocabulary) -> Tensor:
     return torch.tensor(
         [1 if name.startswith(WORD_BEGINS) else 2 if vocabulary.chunks(name)[-1:] == [name] else 0 for name in names]
     )
+
+
+def _placeholder_numbers(vocabulary: Vocabulary) -> Tensor:
+    """Return int [V]: the number of each placeholder, from 1 on; 0 for all other tokens."""
+    numbers = torch.zeros(len(vocabulary), dtype=torch.int64)
+    if vocabulary.has_placeholders:
+        tokens = vocabulary.tokens
+        numbers[[tokens[name] for name in PLACEHOLDERS]] = torch.arange(1, len(PLACEHOLDERS) + 1)
+    return numbers
 
 
 def _chunk_numbers(tokens: Tensor, kinds: Tensor) -> Tensor:

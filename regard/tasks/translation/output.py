@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import replace
 from typing import Any, Protocol
 
-from regard.alignment.carry import Kind, carry_over
-from regard.tasks.translation.answer import Answer, Translation, distinct_texts
-
-
-def with_carried_over(answer: Answer, kinds: Collection[Kind]) -> Answer:
-    """Return the answer with numbers, addresses and the like replaced by those of the source."""
-    if not kinds:
-        return answer
-    translations = [
-        replace(each, text=" ".join(carry_over(trace, kinds) for trace in each.traces) if each.traces else "")
-        for each in answer.translations
-    ]
-    return replace(answer, translations=distinct_texts(translations))  # some may differ no longer
+from regard.tasks.translation.answer import Answer, Translation
 
 
 class TranslationFormat(Protocol):

@@ -19,26 +19,33 @@ from regard.models.packed_model import PackedModel
 from regard.search.beam import beam
 from regard.search.constrained import constrained_beam
 from regard.search.constraints import Constraint
+from regard.search.copying import CopyingModel
 from regard.search.distinct import distinct, n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
 from regard.search.stepwise import greedy
 from regard.tasks.predictor import Predictor, text_list
-from regard.tasks.translation.answer import Answer, Translation, joined
+from regard.tasks.translation.answer import Answer, Translation, distinct_texts, joined
 from regard.tasks.translation.confidence import ConfidenceModel, rate
 from regard.tasks.translation.ensemble import combined_card, combined_model
+from regard.tasks.translation.keeping import KeepingText, as_keep
 from regard.tasks.translation.terms import begins_word, constraint, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.tasks.translation.word_features import TranslatedPart
 from regard.text.batches import by_tokens, padded
 from regard.text.glossary import Glossary, Term
+from regard.text.keep import Keep
 from regard.text.lengths import MIN_TOKEN_LIMIT, cut
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
+from regard.text.placeables import Part
+from regard.text.placeables import joined as joined_parts
 from regard.text.respelling import respelled
+from regard.text.vocabulary import PLACEHOLDERS
 
 BATCH = 64
+COPY_MARGIN = 4.0  # of search/copying.py; chosen by benchmarks/keep.py
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
 """where sentences end: . ? ! must be followed by a space, because they also occur inside words and numbers"""
 
@@ -149,11 +156,21 @@ class Translator(Predictor[AnyTranslationModel]):
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, text: str, search: Search | None = None, prefix: str = "", glossary: Glossaries = None
+        self,
+        text: str,
+        search: Search | None = None,
+        prefix: str = "",
+        glossary: Glossaries = None,
+        keep: str | Keep | None = None,
     ) -> str: ...
     @overload
     def translate(
-        self, text: Sequence[str], search: Search | None = None, prefix: str = "", glossary: Glossaries = None
+        self,
+        text: Sequence[str],
+        search: Search | None = None,
+        prefix: str = "",
+        glossary: Glossaries = None,
+        keep: str | Keep | None = None,
     ) -> list[str]: ...
     def translate(
         self,
@@ -161,12 +178,15 @@ class Translator(Predictor[AnyTranslationModel]):
         search: Search | None = None,
         prefix: str = "",
         glossary: Glossaries = None,
+        keep: str | Keep | None = None,
     ) -> str | list[str]:
         """Return the translation of a text, or of each of several.
 
-        `prefix`: the text with which each must begin; `glossary`: terms that they must use, for all or for each text.
+        `prefix`: the text with which each must begin; `glossary`: terms that they must use, for all or for each text;
+        `keep`: what is not translated, such as "numbers,markup".
         """
-        translations = [answer.text for answer in self.answers(text_list(text), search, prefix, glossary=glossary)]
+        answers = self.answers(text_list(text), search, prefix, glossary=glossary, keep=keep)
+        translations = [answer.text for answer in answers]
         return translations[0] if isinstance(text, str) else translations
 
     def answers(
@@ -177,28 +197,74 @@ class Translator(Predictor[AnyTranslationModel]):
         details: bool = False,
         glossary: Glossaries = None,
         confidence: bool = False,
+        keep: str | Keep | None = None,
     ) -> list[Answer]:
         """Return the translations of each text with their attention.
 
         `details`: the best one's trace also has the probability of each token, the most probable alternatives, the
         self-attention, and the other hypotheses of the beam. `confidence`: each translation and each word has the
-        probability that it is right.
+        probability that it is right. `keep`: what is not translated, such as "numbers,markup".
+        """
+        scan = None if keep is None else as_keep(keep)
+        parts = [[text] if scan is None else scan.parts(text) for text in text_list(texts)]
+        return self.answers_of_parts(parts, search, prefix, details, glossary, confidence)
+
+    def answers_of_parts(
+        self,
+        texts: Sequence[Sequence[Part]],
+        search: Search | None = None,
+        prefix: str = "",
+        details: bool = False,
+        glossary: Glossaries = None,
+        confidence: bool = False,
+    ) -> list[Answer]:
+        """Return the translations of texts whose placeables come back as they were; otherwise as `answers`.
+
+        Words that the model would not copy with certainty do not belong to its sentence: it translates that without
+        them, and they are put back where the attention says.
         """
         confidence_model = ConfidenceModel.from_card(self.card, self.name) if confidence else None
-        search = search or self.search
-        if glossary is not None and (search.sample or search.mbr):
+        keeping = [KeepingText.of(parts, self.vocabularies) for parts in texts]
+        glossaries = glossary if isinstance(glossary, Sequence) else [glossary] * len(texts)
+
+        def translated(rows: Sequence[int], copy_margin: float) -> list[Answer]:
+            chosen = [keeping[row] for row in rows]
+            prefixes = [text.prefix(prefix) for text in chosen]
+            options = search or self.search, prefixes, details, [glossaries[row] for row in rows], copy_margin
+            return self._answers([text.marked.plain for text in chosen], *options)
+
+        answers = translated(range(len(texts)), COPY_MARGIN)
+        missing = {row: keeping[row].marked.missing(answer.text) for row, answer in enumerate(answers)}
+        again = [row for row, words in missing.items() if words]
+        for row in again:
+            keeping[row] = KeepingText.of(texts[row], self.vocabularies, missing[row])
+        for row, answer in zip(again, translated(again, 0.0), strict=True):
+            answers[row] = answer
+        answers = answers if confidence_model is None else self._rated(answers, confidence_model)
+        return [_restored(answer, text) for answer, text in zip(answers, keeping, strict=True)]
+
+    def _answers(
+        self,
+        texts: Sequence[str],
+        search: Search,
+        prefixes: Sequence[str],
+        details: bool,
+        glossaries: Sequence[Glossary | None],
+        copy_margin: float,
+    ) -> list[Answer]:
+        """Return the translations of each text, which begin with its prefix and use the terms of its glossary."""
+        if (search.sample or search.mbr) and any(glossary is not None for glossary in glossaries):
             raise ValueError("glossary: expected beam search with it, not samples")
-        sources = [tidy(text) for text in text_list(texts)]
+        sources = [tidy(text) for text in texts]
         parts_of = [self.parts(source) for source in sources]
         all_parts = [part for parts in parts_of for part in parts]
-        glossaries = glossary if isinstance(glossary, Sequence) else [glossary] * len(sources)
-        own = [each for each, parts in zip(glossaries, parts_of, strict=True) for _ in parts]
-        translations = iter(self._search(all_parts, search, prefix, details, own))
-        answers = [
+        rows = [row for row, parts in enumerate(parts_of) for _ in parts]
+        given = [prefixes[row] for row in rows], details, [glossaries[row] for row in rows]
+        translations = iter(self._search(all_parts, search, *given, copy_margin))
+        return [
             self._joined(source, parts, [next(translations) for _ in parts]).noting_fewer_than(search.n_best)
             for source, parts in zip(sources, parts_of, strict=True)
         ]
-        return answers if confidence_model is None else self._rated(answers, confidence_model)
 
     def evaluate(self, pairs: Sequence[Pair], search: Search | None = None) -> Scores:
         """Return the scores over all pairs: one translation for each distinct source, against all its references."""
@@ -234,17 +300,18 @@ class Translator(Predictor[AnyTranslationModel]):
         self,
         parts: Sequence[str],
         search: Search,
-        prefix: str,
+        prefixes: Sequence[str],
         details: bool,
         glossaries: Sequence[Glossary | None],
+        copy_margin: float,
     ) -> Iterable[list[Translation]]:
         """Translate parts in batches of similar length, and return the translations of each in their order.
 
         Parts with the same number of terms are searched together, so that those with none are searched as ever.
         """
         sources = [self._tracer.source(part) for part in parts]
-        terms = [terms_of(source, glossary, prefix) for source, glossary in zip(sources, glossaries, strict=True)]
-        start = self.vocabularies.target.encode(prefix) if prefix else []
+        terms = list(map(terms_of, sources, glossaries, prefixes))
+        starts = self.vocabularies.target.encode_all(prefixes)
         with self.autocast():
             model = PackedModel.of(self.model)
         translations: dict[int, list[Translation]] = {}
@@ -254,9 +321,10 @@ class Translator(Predictor[AnyTranslationModel]):
                 rows = [alike[place] for place in places]
                 target = self.vocabularies.target
                 constraints = [[constraint(term, sources[row], target) for term in terms[row]] for row in rows]
-                prefixes = [start] * len(rows) if start else None
-                batch = _SearchBatch([sources[row] for row in rows], prefixes, constraints if count else None)
-                found = self._translations(model, batch, search, details, [terms[row] for row in rows])
+                own = [starts[row] for row in rows] if any(starts) else None
+                batch = _SearchBatch([sources[row] for row in rows], own, constraints if count else None)
+                decoder = self._copying(model, batch.sources, copy_margin)
+                found = self._translations(decoder, batch, search, details, [terms[row] for row in rows])
                 translations |= dict(zip(rows, found, strict=True))
         return [translations[row] for row in range(len(parts))]
 
@@ -280,6 +348,15 @@ class Translator(Predictor[AnyTranslationModel]):
                 trace = replace(trace, terms=marked(own, trace.target.text)) if own else trace
                 translations[-1].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
         return translations
+
+    def _copying(self, model: DecoderModel, sources: Sequence[Side], margin: float) -> DecoderModel:
+        """Return the model as search needs it: for sources with placeholders, one that copies each once."""
+        source, target = self.vocabularies.source, self.vocabularies.target
+        if not any(letter in side.text for side in sources for letter in PLACEHOLDERS):
+            return model
+        if not (source.has_placeholders and target.has_placeholders):
+            return model
+        return CopyingModel.of(model, source, target, self.device, margin)
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""
@@ -335,3 +412,12 @@ class Translator(Predictor[AnyTranslationModel]):
             return Answer(source, translations[0], notices)
         notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"
         return Answer(source, joined(translations), [notice])
+
+
+def _restored(answer: Answer, text: KeepingText) -> Answer:
+    """Return the answer for what the model read of a text, with the rest of the text in its place."""
+    translations = []
+    for each in answer.translations:
+        content, traces = text.restored(each.text, each.traces)
+        translations.append(replace(each, text=joined_parts(content), traces=traces, content=content))
+    return replace(answer, source=text.source, translations=distinct_texts(translations))

@@ -25,6 +25,7 @@ from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
+from regard.tasks.translation.anchors import find_anchors
 from regard.tasks.translation.calibration import MAX_SOURCES
 from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.guide import Guide, guided_loss
@@ -36,7 +37,7 @@ from regard.text.batches import Batch
 from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
-from regard.text.vocabulary import PAD, learn
+from regard.text.vocabulary import PAD, PLACEHOLDERS, learn
 from regard.text.weighted import drawn_rows
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
@@ -76,9 +77,10 @@ class TranslationTask(TextTask):
         further training pairs."""
         batch_given = recipe.training.batch_given
         recipe = recipe.fitted(len(train), mean_words(train), shared_letters(train))
-        vocabularies = learn_vocabularies(train, recipe.vocabulary)
-        training, variety = recipe.training, variety_of(recipe)
+        training = recipe.training
+        vocabularies = learn_vocabularies(train, recipe.vocabulary, PLACEHOLDERS if training.placeholders else ())
         source, target = vocabularies.source, vocabularies.target
+        variety = replace(variety_of(recipe), placeholders=training.placeholders if target.has_placeholders else 0.0)
         examples = Examples(train, source, target, variety, seed)
         within = TokenLimit.of(
             _with_lengths(train, examples.plain), encoded_lengths(dev, vocabularies), training.max_tokens
@@ -87,9 +89,11 @@ class TranslationTask(TextTask):
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
         lengths = [(len(examples.plain[place].source) + 1, len(examples.plain[place].target)) for place in within.train]
         single = word_pairs(train, vocabularies, round(training.word_pairs * len(train)))
-        train = [*train, *within_tokens(extra, vocabularies, within.limit), *single]
-        if extra or single or len(train) < len(examples):
-            examples = Examples(train, source, target, variety, seed)
+        train = [*train, *within_tokens(extra, vocabularies, within.limit)]
+        anchors = find_anchors(train, seed) if variety.placeholders else []
+        train = [*train, *single]
+        if extra or single or anchors or len(train) < len(examples):
+            examples = Examples(train, source, target, variety, seed, anchors)
         torch.manual_seed(seed)
         model = build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
@@ -270,13 +274,15 @@ def mean_words(pairs: Sequence[Pair]) -> float:
     return sum(max(len(pair.source.split()), len(pair.target.split())) for pair in pairs) / len(pairs)
 
 
-def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe) -> Vocabularies:
-    """Learn the vocabularies of both sides from the training pairs, or one for both if the recipe says so."""
+def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe, further: Sequence[str] = ()) -> Vocabularies:
+    """Learn the vocabularies of both sides from the training pairs, or one for both if the recipe says so; subwords get
+    the `further` tokens."""
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if recipe.joint:
-        both = learn([*sources, *targets], recipe.kind, recipe.size)
+        both = learn([*sources, *targets], recipe.kind, recipe.size, further)
         return Vocabularies(both, both)
-    return Vocabularies(learn(sources, recipe.kind, recipe.size), learn(targets, recipe.kind, recipe.size))
+    one, two = (learn(texts, recipe.kind, recipe.size, further) for texts in (sources, targets))
+    return Vocabularies(one, two)
 
 
 def shared_letters(pairs: Sequence[Pair]) -> float:

@@ -15,7 +15,7 @@ from regard.text.examples import Example
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.punctuation import without_punctuation
-from regard.text.vocabulary import BYTES, WORD_BEGINS
+from regard.text.vocabulary import BYTES, PLACEHOLDERS, WORD_BEGINS, learn_subwords
 from tests.text.test_vocabulary import subwords, texts
 from tests.text.test_vocabulary import words as word_vocabulary
 from tests.training.toy import LEARNS, PAIRS
@@ -123,3 +123,19 @@ def test_attention_follows_the_links(tmp_path: Path) -> None:
             count += int(linked.any(1).sum())
         masses.append(mass / count)
     assert masses[1] > max(0.7, masses[0] + 0.05)
+
+
+def test_a_placeholder_attends_to_its_equal() -> None:
+    vocabulary = learn_subwords(["the boy sees a mango."] * 5, 60, further=PLACEHOLDERS)
+    one, two = PLACEHOLDERS[2], PLACEHOLDERS[5]
+    known = Guide([frozenset({(0, 0)})], [(3, 3)], Vocabularies(vocabulary, vocabulary))
+    sides = f"{one} sees {two}", f"{two} the {one}"
+    example = Example(*map(vocabulary.encode, sides))
+    links = known.alignment([0], Batch.of([example]))[0]
+    expected = {
+        (target, source)
+        for target, first in enumerate(example.target)
+        for source, second in enumerate(example.source)
+        if first == second and vocabulary.name(first) in PLACEHOLDERS
+    }
+    assert len(expected) == 2 and {tuple(link) for link in links.nonzero().tolist()} == expected

@@ -1,0 +1,66 @@
+"""Search that writes each placeholder at most as often as the source has it, and only where it is sure to.
+
+A model that has seen placeholders inserted into sources writes those that fill a place in the sentence. `margin` is
+subtracted from their logits, so that it leaves out those of which it is not sure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.search.hypothesis import DecoderModel
+from regard.text.vocabulary import PLACEHOLDERS, Vocabulary
+
+
+@dataclass(frozen=True)
+class CopyingState:
+    """The state of a model, and how often each of the P placeholders may still be written."""
+
+    inner: Any
+    left: Tensor  # [B, k, P]
+
+    def select(self, parents: Tensor) -> CopyingState:
+        chosen = self.left.gather(1, parents[..., None].expand(-1, -1, self.left.shape[-1]))
+        return CopyingState(self.inner.select(parents), chosen)
+
+    def keep(self, sentences: Tensor) -> CopyingState:
+        return CopyingState(self.inner.keep(sentences), self.left[sentences])
+
+    def static(self, steps: int) -> None:
+        """Return None: the steps are not captured as a CUDA graph."""
+
+
+@dataclass(frozen=True)
+class CopyingModel:
+    """A model whose logits are −inf for placeholders that the source does not have, or that were written already."""
+
+    model: DecoderModel
+    source: Tensor  # [P]: the token ids of the placeholders on either side
+    target: Tensor
+    margin: float = 0.0
+
+    @classmethod
+    def of(
+        cls, model: DecoderModel, source: Vocabulary, target: Vocabulary, device: torch.device, margin: float
+    ) -> CopyingModel:
+        """Return the model for vocabularies that have placeholders."""
+        ids = (vocabulary.tokens for vocabulary in (source, target))
+        one, two = (torch.tensor([side[name] for name in PLACEHOLDERS], device=device) for side in ids)
+        return cls(model, one, two, margin)
+
+    def start(self, source: Tensor, lengths: Tensor) -> CopyingState:
+        counts = (source[:, :, None] == self.source).sum(1)  # [B, P]
+        return CopyingState(self.model.start(source, lengths), counts[:, None])
+
+    def step(self, state: CopyingState, tokens: Tensor) -> tuple[Tensor, Tensor, CopyingState]:
+        left = state.left - (tokens[..., None] == self.target).long()  # [B, k, P]
+        logits, weights, after = self.model.step(state.inner, tokens)
+        allowed = (logits[..., self.target] - self.margin).masked_fill(left <= 0, -torch.inf)
+        return logits.index_copy(-1, self.target, allowed), weights, CopyingState(after, left)
+
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        return self.model.attentions(source, lengths, target)
