@@ -66,8 +66,6 @@ def _word_edits(marked: MarkedText, translation: str, projection: Projection) ->
     edits = [Edit(*span, None) for span in _placeholders(translation) if span not in used]
     for number, word in enumerate(marked.words):
         span = placed.get(number)
-        if span is None and word.start < word.end and marked.plain[word.start] not in PLACEHOLDERS:
-            span = _spelled_place(word, projection, used)
         if span is None:
             start = _place(word.start, word.start, word.space_before, word.space_after, len(translation), projection)
             span = (start, start)
@@ -95,17 +93,6 @@ def _placeholder_places(marked: MarkedText, translation: str, projection: Projec
         if number not in placed and span not in placed.values():
             placed[number] = span
     return placed
-
-
-def _spelled_place(word: MarkedWord, projection: Projection, used: set[Range]) -> Range | None:
-    """Return the target words that translate a word which the model read letter by letter; None: there are none, or
-    other words stand between them."""
-    sources = projection.sources_in(word.start, word.end)
-    partners = sorted({target for source in sources if (target := projection.partner(source)) is not None})
-    if not partners or partners[-1] - partners[0] >= len(partners):
-        return None
-    span = projection.target[partners[0]][0], projection.target[partners[-1]][1]
-    return None if any(span[0] < end and start < span[1] for start, end in used) else span
 
 
 def _copies(marked: MarkedText, translation: str, used: set[Range]) -> Iterator[Range]:

@@ -1,7 +1,7 @@
 """The plain text that a model translates, made from the parts of a text, and where its placeables stood in it.
 
 Tags and other marks are taken out. A word that is not to be translated becomes a placeholder, one token for the model;
-for a vocabulary without placeholders, names stay, and other words are taken out. The plain text is tidied:
+for a vocabulary without placeholders, it is taken out. The plain text is tidied:
 offsets in it are those that the model and its traces have.
 """
 
@@ -18,7 +18,6 @@ from regard.text.normal import tidy
 from regard.text.placeables import Part, Placeable, paired
 from regard.text.vocabulary import PLACEHOLDERS
 
-SPELLED = "names"  # the kind of words that a model without placeholders reads letter by letter
 _RUN = re.compile(r"\s+|\S+")
 
 
@@ -165,7 +164,7 @@ class _Marking:
             return ""
         if self._placeholders:
             return PLACEHOLDERS[len(self._words) % len(PLACEHOLDERS)]
-        return tidy(part.text) if part.name == SPELLED else ""
+        return ""
 
     def result(self) -> MarkedText:
         plain = tidy(self._plain.text)

@@ -29,13 +29,16 @@ def test_more_words_than_placeholders_use_them_again() -> None:
     assert text.plain == " ".join([*P, P[0], P[1]])
 
 
-def test_without_placeholders_names_stay_and_other_words_are_taken_out() -> None:
-    text = MarkedText.of(
-        Keep.parse("names,numbers,addresses").parts("Mail me@x.org, or 5 to Anna."), placeholders=False
-    )
-    assert text.plain == "Mail, or to Anna."
+def test_without_placeholders_words_are_taken_out() -> None:
+    text = marked("Mail me@x.org, or 5 to {name}.", placeholders=False)
+    assert text.plain == "Mail, or to."
     words = [(word.placeable.text, word.start, word.end) for word in text.words]
-    assert words == [("me@x.org", 4, 4), ("5", 9, 9), ("Anna", 12, 16)]
+    assert words == [("me@x.org", 4, 4), ("5", 9, 9), ("{name}", 11, 11)]
+
+
+def test_words_can_be_taken_out_one_by_one() -> None:
+    text = MarkedText.of(KEEP.parts("5 or 7"), True, removed=[0])
+    assert text.plain == f"or {P[1]}" and text.missing("x") == [1] and text.missing(P[1]) == []
 
 
 def test_pairs_enclose_words_of_the_plain_text() -> None:

@@ -37,6 +37,7 @@ TINY: dict[str, Any] = {
     "training.validations": 4,
     "training.patience": 0,
     "training.word_pairs": 0.0,
+    "training.placeholders": 0.0,
 }
 """4 batches an epoch, 8 updates in all, a validation after every second one"""
 
