@@ -39,7 +39,8 @@ from regard.models.recurrent import model as recurrent_model
 from regard.models.recurrent.decoder_path import DecoderPath, decoder_path
 from regard.models.recurrent.model import Recurrent, RecurrentOptions
 from regard.search import graph_replay
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch
 from regard.text.examples import Example

@@ -16,7 +16,7 @@ from regard.config import folder as model_folder
 from regard.runtime.precision import Precision
 from regard.runtime.version import __version__
 from regard.tasks.registry import TRANSLATION, require_task
-from regard.tasks.translation.predictor import Search
+from regard.tasks.translation.search_options import Search
 from regard.text.glossary import Entry
 
 FORMAT = 1

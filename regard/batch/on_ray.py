@@ -22,7 +22,7 @@ from regard.batch.run import ShardReport, begin, options_of, report_on, whole_nu
 from regard.batch.translation import load_translator
 from regard.batch.work import ShardQueue, Shift
 from regard.runtime.precision import Precision
-from regard.tasks.translation.predictor import Search
+from regard.tasks.translation.search_options import Search
 from regard.text.glossary import Glossary
 
 MAX_BLOCKS = 10_000  # of shards, which Ray tracks one by one

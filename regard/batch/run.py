@@ -20,7 +20,7 @@ from regard.core.checks import whole_number
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.processes import available_cores
 from regard.tasks.registry import TRANSLATION, require_task
-from regard.tasks.translation.predictor import Search, search_of
+from regard.tasks.translation.search_options import Search, search_of
 from regard.text.glossary import Glossary
 from regard.text.keep import Keep
 from regard.training.progress import Screen, Silent, clock

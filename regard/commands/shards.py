@@ -14,7 +14,7 @@ from regard.commands.screen import Terminal, complain
 from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
-    from regard.tasks.translation.predictor import Search
+    from regard.tasks.translation.search_options import Search
 
 Shards = Annotated[
     Path | None,
@@ -87,7 +87,7 @@ def _translate(
     from regard.batch.run import translate_file
     from regard.config.folder import read_recipe
     from regard.tasks.registry import TRANSLATION, require_task
-    from regard.tasks.translation.predictor import search_of
+    from regard.tasks.translation.search_options import search_of
     from regard.text.glossary import Glossary
 
     assert sharding.folder is not None

@@ -20,7 +20,7 @@ from regard.commands.shards import Join, ShardingOptions, ShardLines, Shards, Wo
 from regard.commands.streams import open_results
 
 if TYPE_CHECKING:
-    from regard.tasks.translation.predictor import Search
+    from regard.tasks.translation.search_options import Search
     from regard.text.keep import Keep
     from regard.text.placeables import Part
 
@@ -177,7 +177,7 @@ def _check_texts(prefix: str, view: str | None) -> None:
 
 def _search(given: dict[str, Any], as_json: bool, seed: int | None) -> Callable[[Search], Search]:
     """Check the options of a search before a model is loaded; return what applies them to the model's own defaults."""
-    from regard.tasks.translation.predictor import Search
+    from regard.tasks.translation.search_options import Search
 
     chosen = {name: value for name, value in given.items() if value is not None}
     by_option = {f"--{name.replace('_', '-')}": value for name, value in given.items()} | {"--seed": seed}

@@ -12,7 +12,7 @@ import regard
 from regard.batch.folder import ShardFolder
 from regard.batch.manifest import Manifest, TranslationOptions, open_folder
 from regard.batch.translation import load_translator, translate_lines
-from regard.tasks.translation.predictor import Search
+from regard.tasks.translation.search_options import Search
 from tests.training import toy
 
 SOURCES = [source for source, _ in toy.PAIRS]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from regard.batch.translation import load_translator, translate_lines
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.text.glossary import Entry
 from tests.batch.lines import LINES, OPTIONS, SOURCES
 

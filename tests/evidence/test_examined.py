@@ -92,7 +92,7 @@ def test_uniform_attention_says_something_else(translator: regard.Translator, tr
     plain, uniform, shuffled = altered(translator, trace, translator.target_tokens(trace))
     assert plain.name == "as it is"
     assert plain.log_probability == pytest.approx(trace.candidates[0].log_probability, abs=1e-4)
-    assert plain.text == translator.translate(SOURCE, regard.tasks.translation.predictor.Search(1))
+    assert plain.text == translator.translate(SOURCE, regard.tasks.translation.search_options.Search(1))
     assert uniform.log_probability < plain.log_probability - 1
     assert shuffled.log_probability < plain.log_probability - 1
 

@@ -18,7 +18,8 @@ from pathlib import Path
 import torch
 
 from regard.config.folder import write
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.training.progress import Screen
 
 PIECE = 2000  # texts per file

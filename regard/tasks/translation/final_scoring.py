@@ -12,7 +12,8 @@ from regard.metrics.translation import Scores, score
 from regard.runtime.distributed import ALONE, World
 from regard.tasks.translation.calibration import MAX_SOURCES, RatedWords, calibrated_confidence, rated_words
 from regard.tasks.translation.length_penalty import DEFAULT, PenaltyChoice, RankedTranslation, choose_penalty
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 
 
 @dataclass(frozen=True)

@@ -5,32 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import overload
 
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.config.recipe import Recipe
 from regard.look.trace import Side, Trace
-from regard.metrics.pairwise_chrf import pairwise_chrf
 from regard.metrics.translation import Scores, group, score
 from regard.models.ensemble import AnyTranslationModel
 from regard.models.packed_model import PackedModel
-from regard.search.beam import beam
-from regard.search.constrained import constrained_beam
-from regard.search.constraints import Constraint
 from regard.search.copying import CopyingModel
-from regard.search.distinct import distinct, n_best, samples
 from regard.search.force_decode import ForcedDecoding, force_decode
-from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
-from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
-from regard.search.stepwise import greedy
+from regard.search.hypothesis import DecoderModel, LengthLimit
 from regard.tasks.predictor import Predictor, text_list
 from regard.tasks.translation.answer import Answer, Translation, distinct_texts, joined
 from regard.tasks.translation.confidence import ConfidenceModel, rate
 from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.keeping import KeepingText, as_keep
-from regard.tasks.translation.terms import begins_word, constraint, marked, terms_of
+from regard.tasks.translation.search_options import Search, search_of
+from regard.tasks.translation.searching import SearchBatch, hypotheses
+from regard.tasks.translation.terms import constraint, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.tasks.translation.word_features import TranslatedPart
 from regard.text.batches import by_tokens, padded
@@ -52,58 +46,6 @@ SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
 
 Glossaries = Glossary | Sequence[Glossary | None] | None
 """the terms of all texts, or those of each"""
-
-
-@dataclass(frozen=True)
-class Search:
-    """The options of the search for translations."""
-
-    beam: int = 5  # 1: greedy
-    n_best: int = 1  # the number of translations with different texts; fewer where no more are found
-    length_penalty: float = 1.0
-    sample: bool = False  # sample tokens instead of beam search
-    temperature: float | None = None  # of samples: lower is safer; None: 1, with `mbr` 0.5
-    top_k: int | None = None  # sample only from the k most probable tokens
-    top_p: float | None = None  # sample only from the most probable tokens whose probabilities sum to p
-    mbr: int = 0  # minimum-Bayes-risk decoding by chrF++ with so many samples, and the beam's hypotheses; 0: off
-    seed: int = 1  # of the samples of `mbr`
-
-    def __post_init__(self) -> None:
-        for name in ("beam", "n_best", "top_k"):
-            value = getattr(self, name)
-            if (not isinstance(value, int) or value < 1) and not (name == "top_k" and value is None):
-                raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
-        for name in ("mbr", "seed"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise ValueError(f"{name}: expected a whole number of at least 0, got {value!r}")
-        if self.mbr and self.sample:
-            raise ValueError("mbr: expected 0 with sample, which draws one sample for each translation")
-        if self.n_best > max(self.beam, self.mbr) and not self.sample:
-            limit = f"the {self.mbr} samples of mbr" if self.mbr > self.beam else f"the beam's {self.beam}"
-            raise ValueError(f"n_best: expected at most {limit}, got {self.n_best}")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p: expected a number above 0 and up to 1, got {self.top_p!r}")
-        if self.temperature is not None and not 0 < self.temperature < float("inf"):
-            raise ValueError(f"temperature: expected a number above 0, got {self.temperature!r}")
-        if not 0 <= self.length_penalty <= 100:
-            raise ValueError(f"length_penalty: expected a number from 0 to 100, got {self.length_penalty!r}")
-
-
-@dataclass(frozen=True)
-class _SearchBatch:
-    """Sources that are searched together, and what their translations must have."""
-
-    sources: Sequence[Side]
-    prefixes: list[list[int]] | None
-    constraints: list[list[Constraint]] | None  # the terms of each, as many for all
-
-
-def search_of(recipe: Recipe) -> Search:
-    """Return the search options of a recipe; a length penalty that training has not chosen yet is 1."""
-    given = recipe.search
-    penalty = 1.0 if given.length_penalty is None else given.length_penalty
-    return Search(given.beam, length_penalty=penalty, mbr=given.mbr)
 
 
 @dataclass(eq=False, repr=False)
@@ -322,28 +264,29 @@ class Translator(Predictor[AnyTranslationModel]):
                 target = self.vocabularies.target
                 constraints = [[constraint(term, sources[row], target) for term in terms[row]] for row in rows]
                 own = [starts[row] for row in rows] if any(starts) else None
-                batch = _SearchBatch([sources[row] for row in rows], own, constraints if count else None)
+                batch = SearchBatch([sources[row] for row in rows], own, constraints if count else None)
                 decoder = self._copying(model, batch.sources, copy_margin)
                 found = self._translations(decoder, batch, search, details, [terms[row] for row in rows])
                 translations |= dict(zip(rows, found, strict=True))
         return [translations[row] for row in range(len(parts))]
 
     def _translations(
-        self, model: DecoderModel, batch: _SearchBatch, search: Search, details: bool, terms: Sequence[Sequence[Term]]
+        self, model: DecoderModel, batch: SearchBatch, search: Search, details: bool, terms: Sequence[Sequence[Term]]
     ) -> list[list[Translation]]:
         """Return the translations of a batch of sources."""
         wider = replace(search, n_best=max(search.n_best, search.beam)) if details and not search.sample else search
         inputs, lengths = self.batch([side.tokens for side in batch.sources])
         with self.autocast():
-            by_source = self._hypotheses(model, inputs, lengths, wider, batch)
+            target = self.vocabularies.target
+            by_source = hypotheses(model, (inputs, lengths), batch, wider, self.limit, target, self._wording)
             decoded: Sequence[ForcedDecoding | None] = [None] * len(by_source)
             if details:
                 decoded = force_decode(model, inputs, lengths, [each[0].output_tokens for each in by_source])
         translations: list[list[Translation]] = []
-        for source, hypotheses, best, own in zip(batch.sources, by_source, decoded, terms, strict=True):
-            listed = candidates(hypotheses, self.vocabularies.target) if details else []
+        for source, ranked, best, own in zip(batch.sources, by_source, decoded, terms, strict=True):
+            listed = candidates(ranked, target) if details else []
             translations.append([])
-            for rank, each in enumerate(hypotheses[: search.n_best]):
+            for rank, each in enumerate(ranked[: search.n_best]):
                 trace = self._tracer.trace_of(source, each, None if rank else best, listed)
                 trace = replace(trace, terms=marked(own, trace.target.text)) if own else trace
                 translations[-1].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
@@ -361,36 +304,6 @@ class Translator(Predictor[AnyTranslationModel]):
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""
         return padded(tokens).to(self.device), torch.tensor([len(row) for row in tokens])
-
-    def _hypotheses(
-        self,
-        model: DecoderModel,
-        batch: torch.Tensor,
-        lengths: torch.Tensor,
-        search: Search,
-        given: _SearchBatch,
-    ) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each source, best first, by the search that the options ask for."""
-        wording, limit, penalty, prefixes = self._wording, self.limit, search.length_penalty, given.prefixes
-        if given.constraints is not None:
-            options: dict[str, Any] = {"width": search.beam, "best": 2 * search.beam, "penalty": penalty}
-            words = begins_word(self.vocabularies.target)
-            ended = constrained_beam(
-                model, batch, lengths, limit, given.constraints, words, prefixes=prefixes, **options
-            )
-            return [distinct(hypotheses, wording)[: search.n_best] for hypotheses in ended]
-        if search.mbr:
-            temperature = MBR_TEMPERATURE if search.temperature is None else search.temperature
-            risk = RiskOptions(search.mbr, pairwise_chrf, search.seed, search.beam, temperature)
-            return minimum_risk(model, batch, lengths, limit, wording, risk, search.n_best, prefixes)
-        if search.sample:
-            sampling = search.temperature or 1.0, search.top_k, search.top_p
-            return samples(model, batch, lengths, limit, wording, search.n_best, prefixes, *sampling)
-        if search.beam == 1:
-            return [[each] for each in greedy(model, batch, lengths, limit, prefixes)]
-        if search.n_best == 1:
-            return beam(model, batch, lengths, limit, width=search.beam, penalty=penalty, prefixes=prefixes)
-        return n_best(model, batch, lengths, limit, wording, search.n_best, prefixes, search.beam, penalty)
 
     def _rated(self, answers: Sequence[Answer], model: ConfidenceModel) -> list[Answer]:
         """Return the answers with the confidence of each translation and of each of its words."""

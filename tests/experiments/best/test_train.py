@@ -13,7 +13,8 @@ from regard.experiments.best import synthetic, translation
 from regard.experiments.best.train import train_best
 from regard.experiments.best.work import WorkFolder
 from regard.tasks.classification.predictor import Classifier
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.training.progress import Silent
 from tests.training import toy, toy_labels
 

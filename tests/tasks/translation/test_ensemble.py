@@ -10,7 +10,8 @@ import torch
 
 import regard
 from regard.evidence.of_translation import examined
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from tests.training import toy
 
 SOURCES = [source for source, _ in toy.PAIRS]

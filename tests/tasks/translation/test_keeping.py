@@ -11,7 +11,8 @@ import regard
 from regard.look.trace import AttentionWeights, Side, Span, Trace
 from regard.tasks.translation import predictor
 from regard.tasks.translation.keeping import rewritten_side
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.text.vocabulary import PLACEHOLDERS
 from tests.tasks.small import small
 from tests.training import toy

@@ -13,7 +13,8 @@ from regard.config import folder as folders
 from regard.metrics.translation import group, score
 from regard.tasks.translation import length_penalty
 from regard.tasks.translation.length_penalty import PENALTIES, chosen_penalty, translations_by_penalty
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from tests.tasks.small import small
 from tests.training import toy
 

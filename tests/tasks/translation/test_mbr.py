@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from tests.tasks.small import small
 from tests.training import toy
 

@@ -15,7 +15,8 @@ import torch
 import regard
 from regard.metrics.translation import score
 from regard.tasks.translation.answer import Translation, joined
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.text.pairs import Pair
 from tests.training import toy
 

@@ -8,7 +8,8 @@ import pytest
 
 import regard
 from regard.look.trace import MarkedTerm
-from regard.tasks.translation.predictor import Search, Translator
+from regard.tasks.translation.predictor import Translator
+from regard.tasks.translation.search_options import Search
 from regard.tasks.translation.terms import begins_word, marked
 from regard.text.glossary import Glossary, Term
 from regard.text.vocabulary import END, learn_subwords, learn_words

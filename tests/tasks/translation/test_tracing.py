@@ -7,7 +7,7 @@ import pytest
 
 import regard
 from regard.look.trace import Trace
-from regard.tasks.translation.predictor import Search
+from regard.tasks.translation.search_options import Search
 from tests.training.toy import PAIRS, RECIPES
 
 SOURCES = [source for source, _ in PAIRS[:6]]
