@@ -19,7 +19,8 @@ from regard.alignment.priors import Priors, learned_priors
 from regard.alignment.priors_file import load_priors, save_priors
 from regard.alignment.rows import Notify, Sides, read_rows, without_long
 from regard.alignment.tokens import counted_form, has_long_words, split_words, tokens
-from regard.look.trace import AttentionWeights, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Trace
+from regard.look.words import Span
 
 DEFAULT_THRESHOLD = 0.5
 """the mean of both directions' posteriors that makes a link: both find it likely, or one is certain"""

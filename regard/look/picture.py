@@ -21,7 +21,8 @@ from regard.look.colours import DARK_PAPER, LIGHT_PAPER, level
 from regard.look.layout import MARGIN, Cell, TextLabel, legend, written
 from regard.look.svg import document, element
 from regard.look.table import Table
-from regard.look.trace import Side, Span
+from regard.look.trace import Side
+from regard.look.words import Span
 from regard.runtime.files import write_file
 
 PANEL_SIDE = 96.0  # the longer side of a panel

@@ -8,8 +8,9 @@ from typing import TypedDict, TypeVar
 
 import numpy as np
 
-from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Span, Trace, by_words
+from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Trace, by_words
 from regard.look.units import by_units, unit_spans
+from regard.look.words import Span
 from regard.text.boundaries import Direction
 
 END = "⏹"  # the symbol for the end token, which also attends and can be attended to

@@ -6,7 +6,6 @@ texts and their pieces, such as words, is in the JSON for other programs to use;
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -16,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.look.json_field import Field
-from regard.text.boundaries import Direction, direction, word_bounds
+from regard.look.words import Span, has_end, words
+from regard.text.boundaries import Direction, direction
 
 FORMAT = 1
 MAX_PIECES, MAX_WEIGHTS = 1 << 20, 1 << 24  # of one side, and of a matrix of weights
@@ -30,15 +30,6 @@ SIDES: dict[str, tuple[str, str]] = {
     "pool": ("target", "source"),
 }
 """the name of an attention → (the side that attends, the side that is attended to)"""
-
-
-@dataclass(frozen=True)
-class Span:
-    """A piece or word of a text: text[start:end]. The end token is an empty span at the end of the text."""
-
-    text: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -269,40 +260,6 @@ def _summed(weights: Matrix, groups: Sequence[int], axis: int = -1) -> Matrix:
     sums = np.zeros((max(groups, default=-1) + 1, *moved.shape[1:]), np.float32)
     np.add.at(sums, list(groups), moved)
     return np.moveaxis(sums, 0, axis)
-
-
-def has_end(text: str, pieces: Sequence[Span]) -> bool:
-    """Return whether the last piece is the end token: an empty span at the end of the text."""
-    return bool(pieces) and pieces[-1].start == pieces[-1].end == len(text)
-
-
-def words(text: str, pieces: Sequence[Span]) -> tuple[list[Span], list[int]]:
-    """Return the words of a text, and for each piece the index of its word. The end token is a word of its own.
-
-    A piece without text, such as the first byte of a character, belongs to the word at its position.
-    """
-    ended = has_end(text, pieces)
-    places = [min(_after_blanks(piece), len(text) - 1) for piece in (pieces[:-1] if ended else pieces)]
-    bounds = word_bounds(text, places)
-    starts = [begin for begin, _ in bounds]
-    owners = [bisect_right(starts, place) - 1 if bounds else 0 for place in places]
-    used = sorted(set(owners)) if bounds else []
-    # A word in which no piece begins is joined to the word before it.
-    ends = [bounds[after - 1][1] for after in (*used[1:], len(bounds))] if used else []
-    spans = [Span(text[bounds[word][0] : end], bounds[word][0], end) for word, end in zip(used, ends, strict=True)]
-    places_of = {word: place for place, word in enumerate(used)}
-    owners = [places_of[word] for word in owners] if used else owners
-    if ended:
-        owners.append(len(spans))
-        spans.append(Span("", len(text), len(text)))
-    elif not spans and owners:
-        spans.append(Span("", 0, 0))
-    return spans, owners
-
-
-def _after_blanks(piece: Span) -> int:
-    """Return where the text of a piece begins; blanks before a word belong to no word."""
-    return piece.start + len(piece.text) - len(piece.text.lstrip(" ")) if piece.text.strip(" ") else piece.start
 
 
 def _check_pieces(given: Field) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from regard.look.trace import Matrix, Side, Span, by_groups
+from regard.look.trace import Matrix, Side, by_groups
+from regard.look.words import Span
 from regard.text.boundaries import grapheme_bounds
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from regard.look.trace import AttentionWeights, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Trace
+from regard.look.words import Span
 from regard.text.normal import tidy
 
 

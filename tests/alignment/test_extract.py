@@ -11,7 +11,8 @@ from regard.alignment.extract import combine, links_of, token_weights
 from regard.alignment.head_selection import HeadSelection
 from regard.alignment.links import parse_links
 from regard.alignment.tokens import tokens
-from regard.look.trace import Side, Span, Trace
+from regard.look.trace import Side, Trace
+from regard.look.words import Span
 from regard.text.normal import tidy
 from tests.alignment.hand_made import side, trace
 from tests.text.test_vocabulary import sentences, subwords

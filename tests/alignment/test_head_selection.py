@@ -5,7 +5,8 @@ import pytest
 
 from regard.alignment.aligner import best_selection
 from regard.alignment.head_selection import HeadSelection, head_selections
-from regard.look.trace import AttentionWeights, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Trace
+from regard.look.words import Span
 
 PAIRS = [
     ("the boy sees a cow", "boy cow sees"),

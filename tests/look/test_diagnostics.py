@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from regard.look.diagnostics import MEASURES, diagnose, overall
-from regard.look.trace import Span, Trace
+from regard.look.trace import Trace
+from regard.look.words import Span
 from tests.look.test_trace import traced
 
 SOURCE, TARGET = "he drinks hot tea .", "तो गरम चहा ."

@@ -17,8 +17,9 @@ from regard.look.colours import DARK_PAPER, LEVELS, LIGHT_PAPER, colour
 from regard.look.history import Moment
 from regard.look.page import frame, history_page, page
 from regard.look.table import BLANK, END
-from regard.look.trace import AttentionWeights, Candidate, Evidence, Side, Span, Step, Trace, by_words
+from regard.look.trace import AttentionWeights, Candidate, Evidence, Side, Step, Trace, by_words
 from regard.look.units import by_units, units
+from regard.look.words import Span
 from tests.look.traces import arabic, chinese, many_heads, marathi, moments, plain, side, square
 
 HALF = 0.5 / 255 + 1e-6

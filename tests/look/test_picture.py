@@ -12,7 +12,8 @@ import pytest
 from regard.look.colours import level
 from regard.look.picture import VEIL_OPACITY, overlay, page, patches, png, save
 from regard.look.table import Table, table
-from regard.look.trace import AttentionWeights, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Trace
+from regard.look.words import Span
 from tests.look.browser import Open
 
 NAMES = "{http://www.w3.org/2000/svg}"

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.look.table import BLANK, END, Table, agreement, strongest, table
-from regard.look.trace import AttentionWeights, Evidence, Side, Span, Trace, by_words
+from regard.look.trace import AttentionWeights, Evidence, Side, Trace, by_words
+from regard.look.words import Span
 from regard.text.boundaries import graphemes
 
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from regard.look.table import END, Table, table
 from regard.look.terminal import bar, grid, in_colour
-from regard.look.trace import Span
+from regard.look.words import Span
 from regard.text.boundaries import graphemes
 from tests.look.test_trace import drawn, traced
 

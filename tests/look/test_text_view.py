@@ -13,7 +13,8 @@ from regard.look.layout import Cell, TextLabel
 from regard.look.page import page
 from regard.look.svg import render
 from regard.look.text_view import CONTEXT_WORDS, LONG_TEXT, TEXT_WIDTH, marked, passage, text_picture
-from regard.look.trace import AttentionWeights, Candidate, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Candidate, Side, Trace
+from regard.look.words import Span
 from tests.look.browser import Open
 from tests.look.test_browser_layout import rgb
 

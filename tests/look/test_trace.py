@@ -9,19 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.look.trace import (
-    AlteredOutput,
-    AttentionWeights,
-    Candidate,
-    Evidence,
-    MarkedTerm,
-    Side,
-    Span,
-    Step,
-    Trace,
-    words,
-)
+from regard.look.trace import AlteredOutput, AttentionWeights, Candidate, Evidence, MarkedTerm, Side, Step, Trace
 from regard.look.trace_files import read, write
+from regard.look.words import Span, words
 from regard.text.boundaries import word_bounds
 from regard.text.normal import tidy
 from regard.text.vocabulary import Vocabulary

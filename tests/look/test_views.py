@@ -9,7 +9,8 @@ import pytest
 
 from regard.look import png, views
 from regard.look.layout import Picture, TextLabel
-from regard.look.trace import AttentionWeights, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Trace
+from regard.look.words import Span
 from tests.look.traces import arabic, chinese, marathi
 
 

@@ -7,18 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.look.history import Moment
-from regard.look.trace import (
-    AlteredOutput,
-    AttentionWeights,
-    Candidate,
-    Evidence,
-    Matrix,
-    Name,
-    Side,
-    Span,
-    Step,
-    Trace,
-)
+from regard.look.trace import AlteredOutput, AttentionWeights, Candidate, Evidence, Matrix, Name, Side, Step, Trace
+from regard.look.words import Span
 
 CARD = {
     "languages": ["en", "mr"],

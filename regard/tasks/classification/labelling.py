@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Step, Trace
+from regard.look.words import Span
 from regard.models.documents.classifier import TextClassifier
 from regard.tasks.translation.tracing import traced_facts
 from regard.text.batches import by_length

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from regard.alignment.projection import Projection
 from regard.alignment.restore import Edit, restore
 from regard.config.folder import Vocabularies
-from regard.look.trace import MarkedTerm, Side, Span, Step, Trace
+from regard.look.trace import MarkedTerm, Side, Step, Trace
+from regard.look.words import Span
 from regard.text.keep import Keep
 from regard.text.marked import MarkedText
 from regard.text.normal import tidy

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from regard.config.folder import Vocabularies
-from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Span, Step, Trace
+from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Step, Trace
+from regard.look.words import Span
 from regard.search.distinct import Wording
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, Hypothesis

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import regard
-from regard.look.trace import AttentionWeights, Side, Span, Trace
+from regard.look.trace import AttentionWeights, Side, Trace
+from regard.look.words import Span
 from regard.tasks.translation import predictor
 from regard.tasks.translation.keeping import rewritten_side
 from regard.tasks.translation.predictor import Translator

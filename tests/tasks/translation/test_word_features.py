@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.look.trace import Side, Span
+from regard.look.trace import Side
+from regard.look.words import Span
 from regard.search.force_decode import ForcedDecoding
 from regard.tasks.translation.word_features import (
     FEATURES,
