@@ -10,7 +10,7 @@ import ctypes
 import sys
 import time
 
-TRIM_SECONDS = 15.0  # between two times that a training returns unused memory, which takes about 0.1 s
+TRIM_SECONDS = 10.0  # between two times that a training returns unused memory, which takes about 0.1 s
 
 
 def trim_heap() -> None:

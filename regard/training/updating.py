@@ -42,11 +42,11 @@ class Updater:
         On the CPU, raise a DivergedError before the weights change if the loss is NaN or infinite; on a GPU this check
         would synchronize.
         """
+        self.optimizer.zero_grad()  # before the loss, so that old gradients take no memory beside the activations
         with autocast(self.precision, self.device):
             loss, mean_loss = self._task.loss(batch, progress)
         if not mean_loss.is_cuda and not bool(mean_loss.isfinite()):
             raise DivergedError
-        self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.step()
         return mean_loss

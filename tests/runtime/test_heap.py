@@ -38,7 +38,7 @@ def test_it_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_trimmed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    times, trimmed = iter([0.0, 5.0, 15.0, 15.1, 20.0]), list[bool]()
+    times, trimmed = iter([0.0, 5.0, 10.0, 10.1, 20.0]), list[bool]()
     monkeypatch.setattr("time.monotonic", lambda: next(times))
     monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(True))
     trimmer = HeapTrimmer()
