@@ -26,7 +26,7 @@ MIN_SHARE = 0.3  # a placeholder that the source does not have stands for a miss
 _PLACEHOLDER = re.compile("[" + "".join(PLACEHOLDERS) + "]")
 
 
-class Edit(NamedTuple):
+class WordEdit(NamedTuple):
     """A part of the translation that is replaced."""
 
     start: int
@@ -39,7 +39,7 @@ class Restored:
     """A translation with everything in its place."""
 
     parts: list[Part]
-    edits: list[Edit]  # of the model's translation, in their order; an empty one inserts its word
+    edits: list[WordEdit]  # of the model's translation, in their order; an empty one inserts its word
 
 
 def restore(marked: MarkedText, translation: str, projection: Projection) -> Restored:
@@ -59,19 +59,19 @@ def restore(marked: MarkedText, translation: str, projection: Projection) -> Res
 # Words
 
 
-def _word_edits(marked: MarkedText, translation: str, projection: Projection) -> list[Edit]:
+def _word_edits(marked: MarkedText, translation: str, projection: Projection) -> list[WordEdit]:
     """Return where each word goes, and which of the model's placeholders are removed."""
     placed = _placeholder_places(marked, translation, projection)
     used = set(placed.values())
-    edits = [Edit(*span, None) for span in _placeholders(translation) if span not in used]
+    edits = [WordEdit(*span, None) for span in _placeholders(translation) if span not in used]
     for number, word in enumerate(marked.words):
         span = placed.get(number)
         if span is None:
             start = _place(word.start, word.start, word.space_before, word.space_after, len(translation), projection)
             span = (start, start)
         used.add(span)
-        edits.append(Edit(*span, word))
-    return edits + [Edit(*span, None) for span in _copies(marked, translation, used)]
+        edits.append(WordEdit(*span, word))
+    return edits + [WordEdit(*span, None) for span in _copies(marked, translation, used)]
 
 
 def _placeholders(translation: str) -> list[Range]:
@@ -103,7 +103,7 @@ def _copies(marked: MarkedText, translation: str, used: set[Range]) -> Iterator[
                 yield match.span()
 
 
-def _word_event(order: int, edit: Edit) -> Event:
+def _word_event(order: int, edit: WordEdit) -> Event:
     rank = BETWEEN if edit.start == edit.end else REPLACES
     if edit.word is None:
         return Event(edit.start, (rank, order), edit.end, Element((), "gap"))

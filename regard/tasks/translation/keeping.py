@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from regard.alignment.projection import Projection
-from regard.alignment.restore import Edit, restore
+from regard.alignment.restore import WordEdit, restore
 from regard.config.folder import Vocabularies
 from regard.look.trace import MarkedTerm, Side, Step, Trace
 from regard.look.words import Span
@@ -54,7 +54,7 @@ class KeepingText:
         result = restore(self.marked, text, Projection.of(traces, self.marked.plain))
         return result.parts, self._traces(traces, result.edits)
 
-    def _traces(self, traces: Sequence[Trace], edits: Sequence[Edit]) -> list[Trace]:
+    def _traces(self, traces: Sequence[Trace], edits: Sequence[WordEdit]) -> list[Trace]:
         plain = self.marked.plain
         own = [(word.start, word.end, word.placeable.text) for word in self.marked.words if word.start < word.end]
         shown = {plain[start:end]: text for start, end, text in reversed(own)}

@@ -266,8 +266,8 @@ class Translator(Predictor[AnyTranslationModel]):
                 own = [starts[row] for row in rows] if any(starts) else None
                 batch = SearchBatch([sources[row] for row in rows], own, constraints if count else None)
                 decoder = self._copying(model, batch.sources, copy_margin)
-                found = self._translations(decoder, batch, search, details, [terms[row] for row in rows])
-                translations |= dict(zip(rows, found, strict=True))
+                own_translations = self._translations(decoder, batch, search, details, [terms[row] for row in rows])
+                translations |= dict(zip(rows, own_translations, strict=True))
         return [translations[row] for row in range(len(parts))]
 
     def _translations(

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import regex
 
-from regard.text.formats.document import Document, Unit, has_letters, line_of, lines_as_parts
+from regard.text.formats.document import ParsedFile, Unit, has_letters, line_of, lines_as_parts
 from regard.text.placeables import Part, joined
 
 SEPARATORS = ",;\t|"
 _QUOTED = regex.compile(r'"((?:[^"]|"")*+)"')
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A field of a row, with its quotes."""
 
     start: int
@@ -23,7 +23,7 @@ class Cell(NamedTuple):
     quoted: bool
 
 
-def read(text: str, columns: Collection[str]) -> Document:
+def read(text: str, columns: Collection[str]) -> ParsedFile:
     """Return the document of a table whose first row has the names of the columns."""
     separator = _separator(text)
     rows = _rows(text, separator)
@@ -39,7 +39,7 @@ def read(text: str, columns: Collection[str]) -> Document:
         for place in places
         if place < len(row) and has_letters([row[place].value])
     ]
-    return Document(text, tuple(units))
+    return ParsedFile(text, tuple(units))
 
 
 def _separator(text: str) -> str:
@@ -48,9 +48,9 @@ def _separator(text: str) -> str:
     return max(SEPARATORS, key=header.count)
 
 
-def _rows(text: str, separator: str) -> list[list[Cell]]:
+def _rows(text: str, separator: str) -> list[list[TableCell]]:
     plain = regex.compile(rf"[^{regex.escape(separator)}\r\n]*+")
-    rows: list[list[Cell]] = [[]]
+    rows: list[list[TableCell]] = [[]]
     position = len(text) - len(text.removeprefix("\ufeff"))
     while True:
         quoted = _QUOTED.match(text, position)
@@ -59,7 +59,7 @@ def _rows(text: str, separator: str) -> list[list[Cell]]:
         match = quoted or plain.match(text, position)
         assert match is not None
         value = quoted[1].replace('""', '"') if quoted else match[0]
-        rows[-1].append(Cell(match.start(), match.end(), value, quoted is not None))
+        rows[-1].append(TableCell(match.start(), match.end(), value, quoted is not None))
         position = match.end()
         following = text[position : position + 1]
         if following and following not in separator + "\r\n":
@@ -75,7 +75,7 @@ def _rows(text: str, separator: str) -> list[list[Cell]]:
         rows.append([])
 
 
-def _unit(cell: Cell, separator: str) -> Unit:
+def _unit(cell: TableCell, separator: str) -> Unit:
     def write(translation: Sequence[Part]) -> str:
         value = joined(translation)
         if cell.quoted or any(letter in value for letter in separator + '"\r\n'):

@@ -26,7 +26,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Document:
+class ParsedFile:
     """The text of a file, and the units in it, in their order."""
 
     text: str

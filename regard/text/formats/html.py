@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import regex
 
-from regard.text.formats.document import Document, Unit, has_letters
+from regard.text.formats.document import ParsedFile, Unit, has_letters
 from regard.text.inline_markup import VOID
 from regard.text.placeables import Part, Placeable, merged
 
@@ -52,9 +52,9 @@ class Token(NamedTuple):
     name: str = ""
 
 
-def read(text: str) -> Document:
+def read(text: str) -> ParsedFile:
     """Return the document of a page."""
-    return Document(text, tuple(units(text)))
+    return ParsedFile(text, tuple(units(text)))
 
 
 def units(text: str, begin: int = 0, end: int | None = None) -> Iterator[Unit]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import regex
 
-from regard.text.formats.document import Document, Unit, has_letters, lines_as_parts
+from regard.text.formats.document import ParsedFile, Unit, has_letters, lines_as_parts
 from regard.text.pairs import has_lone_surrogate
 from regard.text.placeables import Part, joined
 
@@ -15,7 +15,7 @@ _STRING = regex.compile(r'"(?:[^"\\]|\\.)*+"')
 _COLON = regex.compile(r"\s*+:")
 
 
-def read(text: str) -> Document:
+def read(text: str) -> ParsedFile:
     """Return the document of a JSON file; raise a ValueError if it is not JSON."""
     try:
         json.loads(text.removeprefix("\ufeff"))
@@ -36,4 +36,4 @@ def read(text: str) -> Document:
         parts = lines_as_parts(value)
         if has_letters(parts) and not has_lone_surrogate(value):
             units.append(Unit(match.start(), match.end(), parts, write))
-    return Document(text, tuple(units))
+    return ParsedFile(text, tuple(units))

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from regard.text.formats import html
-from regard.text.formats.document import LINE_END, Document, Unit, has_letters, line_of
+from regard.text.formats.document import LINE_END, ParsedFile, Unit, has_letters, line_of
 from regard.text.keep import Keep
 from regard.text.placeables import Part, Placeable, merged
 
@@ -34,7 +34,7 @@ HARD_BREAK = "\ufdef"  # a noncharacter, which no text contains
 Content = tuple[int, int, bool]  # start and end of a line's content, and whether a hard line break follows
 
 
-def read(text: str) -> Document:
+def read(text: str) -> ParsedFile:
     """Return the document of a Markdown file."""
     labels = sorted({match[1] for match in _DEFINITION.finditer(text)})
     references = (rf"(?<!\])\[{regex.escape(label)}\](?![\[(])" for label in labels)
@@ -66,7 +66,7 @@ def read(text: str) -> Document:
             cursor = contents[-1][1] if contents else cursor
             unit = _unit(text, contents, keep, written)
             units += [unit] if unit is not None else []
-    return Document(text, tuple(units), tuple(token.type for token in tokens))
+    return ParsedFile(text, tuple(units), tuple(token.type for token in tokens))
 
 
 def _contents(text: str, token: Token, lines: Sequence[tuple[int, int]], cursor: int) -> list[Content]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import regex
 
-from regard.text.formats.document import Document, Unit, has_letters, line_of, lines_as_parts
+from regard.text.formats.document import ParsedFile, Unit, has_letters, line_of, lines_as_parts
 from regard.text.placeables import Part, joined
 
 _ENTRY = regex.compile(
@@ -42,10 +42,10 @@ class _Entry:
         return needed in self.strings and (key.startswith("msgstr[") or not self.is_translated)
 
 
-def read(text: str) -> Document:
+def read(text: str) -> ParsedFile:
     """Return the document of a catalogue; raise a ValueError for what is none."""
     line_end = "\r\n" if "\r\n" in text else "\n"
-    return Document(text, tuple(unit for entry in _entries(text) for unit in _units(entry, line_end)))
+    return ParsedFile(text, tuple(unit for entry in _entries(text) for unit in _units(entry, line_end)))
 
 
 def _entries(text: str) -> Iterator[_Entry]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from regard.text.formats import csv_file, html, json_file, markdown, po, srt
-from regard.text.formats.document import Document, Unit
+from regard.text.formats.document import ParsedFile, Unit
 from regard.text.placeables import Part, Placeable, joined
 
-FORMATS: Mapping[str, Callable[[str], Document]] = {
+FORMATS: Mapping[str, Callable[[str], ParsedFile]] = {
     ".html": html.read,
     ".htm": html.read,
     ".xhtml": html.read,
@@ -29,7 +29,7 @@ def is_document(path: Path) -> bool:
     return path.suffix.lower() in (*FORMATS, TABLE)
 
 
-def read_document(path: Path, columns: Sequence[str] = ()) -> Document:
+def read_document(path: Path, columns: Sequence[str] = ()) -> ParsedFile:
     """Read a file; `columns` are the names of those to translate, for .csv alone."""
     try:
         return parsed(path, path.read_bytes().decode("utf-8"), columns)
@@ -40,7 +40,7 @@ def read_document(path: Path, columns: Sequence[str] = ()) -> Document:
 
 
 def written(
-    path: Path, document: Document, translations: Sequence[Sequence[Part]], columns: Sequence[str] = ()
+    path: Path, document: ParsedFile, translations: Sequence[Sequence[Part]], columns: Sequence[str] = ()
 ) -> tuple[str, list[str]]:
     """Return the text of the file with translated units, and the texts that stay as they were because their translation
     would break the file.
@@ -63,7 +63,7 @@ def written(
     return text, [joined(document.units[number].parts) for number in sorted(set(left))]
 
 
-def _checked(path: Path, document: Document, translations: Sequence[Sequence[Part]], columns: Sequence[str]) -> str:
+def _checked(path: Path, document: ParsedFile, translations: Sequence[Sequence[Part]], columns: Sequence[str]) -> str:
     """Return the text of the file with translated units; raise a ValueError if they would break it."""
     text, places = document.with_translations(translations)
     try:
@@ -86,7 +86,7 @@ def _own(unit: Unit, parts: Sequence[Part]) -> Counter[Placeable]:
     return Counter(part for part in parts if isinstance(part, Placeable) and part in unit.parts)
 
 
-def parsed(path: Path, text: str, columns: Sequence[str]) -> Document:
+def parsed(path: Path, text: str, columns: Sequence[str]) -> ParsedFile:
     """Return the document of a file's text."""
     if path.suffix.lower() == TABLE:
         return csv_file.read(text, columns)

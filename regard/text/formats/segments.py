@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from regard.text.formats.document import Document, Unit, has_letters
+from regard.text.formats.document import ParsedFile, Unit, has_letters
 from regard.text.keep import Keep
 from regard.text.placeables import Part, merged
 
 Segment = list[Part]
 
 
-def segments(document: Document, keep: Keep) -> list[Segment]:
+def segments(document: ParsedFile, keep: Keep) -> list[Segment]:
     """Return the segments of all units: the parts between breaks, without the white space around them."""
     return [core for unit in document.units for _, core, _ in _cores(unit, keep) if has_letters(core)]
 
 
-def with_segments(document: Document, keep: Keep, translations: Sequence[Segment]) -> list[Segment]:
+def with_segments(document: ParsedFile, keep: Keep, translations: Sequence[Segment]) -> list[Segment]:
     """Return the parts of all units with translated segments, in the order of `segments`."""
     remaining = iter(translations)
     return [

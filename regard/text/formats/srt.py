@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import regex
 
-from regard.text.formats.document import Document, Unit, has_letters, line_of
+from regard.text.formats.document import ParsedFile, Unit, has_letters, line_of
 from regard.text.inline_markup import tags
 from regard.text.placeables import Part, Placeable, joined, merged
 
@@ -20,7 +20,7 @@ _STYLE = regex.compile(r"\{\\[^{}]*\}")
 _DASHES = ("-", "–", "—", "‐")
 
 
-def read(text: str) -> Document:
+def read(text: str) -> ParsedFile:
     """Return the document of subtitles; raise a ValueError for what are none."""
     lines = [match.span() for match in _LINE.finditer(text) if match[0]]
     times = [index for index, span in enumerate(lines) if _TIME.fullmatch(_content(text, span))]
@@ -37,7 +37,7 @@ def read(text: str) -> Document:
         if following < len(lines) and _is_number(_content(text, lines[following - 1])) and following - 1 > index:
             last -= 1  # the number of the next subtitle
         units += _units(text, lines[index + 1 : last])
-    return Document(text, tuple(units))
+    return ParsedFile(text, tuple(units))
 
 
 def _content(text: str, span: tuple[int, int]) -> str:
