@@ -23,6 +23,7 @@ from typing import Any
 from regard.config.folder import write
 from regard.config.recipe_text import to_toml
 from regard.experiments.compare.kinds import ModelKind
+from regard.experiments.processes import ERRORS
 from regard.runtime.files import check_new_folder, remove_folder, resolved
 from regard.runtime.reading import check_links
 
@@ -111,6 +112,12 @@ def create(folder: Path, plan: ComparisonPlan, files: Mapping[str, str]) -> None
             old.rename(resolved(folder))
         for path in (new, old):
             remove_folder(path, PLAN)
+
+
+def remove_error_files(folder: Path) -> None:
+    """Remove what the processes of a killed comparison wrote on standard error."""
+    for file in folder.glob(f"{RUNS}/*/*-{ERRORS}"):
+        file.unlink(missing_ok=True)
 
 
 def check_same(folder: Path, plan: ComparisonPlan) -> None:

@@ -88,6 +88,7 @@ def compare(
         layout.check_folder(folder, resume, overwrite)  # again: another comparison may just have changed it
         if resume:
             layout.check_same(folder, plan)
+            layout.remove_error_files(folder)
         else:
             layout.create(folder, plan, _files(given, read))
         run = _Comparing(folder.absolute(), given, plan, kinds, gold, links, on_gpu, device, precision, watcher)
