@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
-import traceback
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +15,7 @@ from regard.batch.folder import ShardFolder
 from regard.batch.manifest import read_manifest
 from regard.batch.translation import load_translator
 from regard.batch.work import ShardQueue, Shift
-from regard.runtime.interrupts import EXIT_CODE
-from regard.runtime.processes import reason_of, watch_input
+from regard.runtime.processes import run_and_exit, watch_input
 from regard.runtime.warnings import RegardWarning
 
 
@@ -68,17 +65,7 @@ def main() -> None:
 
     threading.Thread(target=watch_input, args=(sys.stdin, release), daemon=True).start()
     out, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no event
-    try:
-        work(task, out, shifts)
-    except KeyboardInterrupt:
-        code = EXIT_CODE
-    except Exception as error:
-        traceback.print_exc()
-        send(out, failed=reason_of(error))
-        code = 1
-    else:
-        code = 0
-    os._exit(code)  # the thread that waits for standard input would delay the usual end
+    run_and_exit(lambda: work(task, out, shifts), lambda reason: send(out, failed=reason))
 
 
 if __name__ == "__main__":

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
-import traceback
 from importlib import import_module
 from typing import Any, TextIO
 
-from regard.runtime.interrupts import EXIT_CODE
-from regard.runtime.processes import reason_of, watch_input
+from regard.runtime.processes import run_and_exit, watch_input
 
 
 class EventScreen:
@@ -42,17 +39,7 @@ def main() -> None:
     sys.argv = ["regard", *job.command]  # what the model's card says it was made by
     threading.Thread(target=watch_input, args=(sys.stdin,), daemon=True).start()
     screen = EventScreen(sys.stdout)
-    try:
-        job.execute(screen)
-    except KeyboardInterrupt:
-        code = EXIT_CODE
-    except Exception as error:
-        traceback.print_exc()
-        screen.send(failed=reason_of(error))
-        code = 1
-    else:
-        code = 0
-    os._exit(code)  # the thread that waits for standard input would delay the usual end
+    run_and_exit(lambda: job.execute(screen), lambda reason: screen.send(failed=reason))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ WORKSPACES = (":4096:8", ":16:8")  # values with which cuBLAS is deterministic; 
 def reproducible(device: torch.device, on_gpu: bool) -> AbstractContextManager[None]:
     """Return a context in which computations on the device can be repeated bit for bit.
 
-    On a CPU this costs next to nothing and always holds, given the same number of threads; on a GPU, where it costs
+    On a CPU this always holds, given the same number of threads; on a GPU, where it costs
     time, only with `on_gpu`.
     """
     return deterministic_algorithms(device) if device.type == "cpu" or on_gpu else nullcontext()

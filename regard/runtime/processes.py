@@ -14,10 +14,11 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from regard.runtime.interrupts import EXIT_CODE
 
@@ -146,3 +147,18 @@ def reason_of(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     described = text and isinstance(error, (ValueError, TypeError, OSError))
     return text if described else ": ".join(part for part in (type(error).__name__, text) if part)
+
+
+def run_and_exit(work: Callable[[], None], report: Callable[[str], None]) -> NoReturn:
+    """Do the work of a worker, and end its process; `report` is told the reason if it fails."""
+    try:
+        work()
+    except KeyboardInterrupt:
+        code = EXIT_CODE
+    except Exception as error:
+        traceback.print_exc()
+        report(reason_of(error))
+        code = 1
+    else:
+        code = 0
+    os._exit(code)  # the thread that waits for standard input would delay the usual end
