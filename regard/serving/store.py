@@ -110,7 +110,7 @@ class ModelStore:
 
     def add(self, folder: Path) -> ServedModel:
         """Add the model of a folder; raise a ValueError if there is none."""
-        base = folder.resolve().name or "model"
+        base = (folder.name if folder.name not in ("", "..") else folder.resolve().name) or "model"
         names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(self._models) + 2))
         name = next(each for each in names if each not in self._models)
         model = ServedModel(name, folder, self._compute, self._device, self._precision)
