@@ -20,6 +20,7 @@ from regard.commands.evaluate import evaluate
 from regard.commands.look import look
 from regard.commands.pattern import pattern
 from regard.commands.screen import complain, warnings_as_notices
+from regard.commands.serve import serve, studio
 from regard.commands.streams import abandon_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
@@ -47,6 +48,8 @@ COMMANDS: dict[Callable[..., None], str] = {
     align: "Align the words of sentence pairs.",
     look: "Show saved attention, and how a model learned it.",
     compare: "Train several kinds of attention on the same data and compare them.",
+    studio: "Open a page on your own models: translate, look, compare, train.",
+    serve: "Serve models to other programs by HTTP.",
     pattern: "Draw an attention pattern.",
     doctor: "Print what a bug report needs, and test this installation.",
 }

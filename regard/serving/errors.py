@@ -1,0 +1,51 @@
+"""Errors of requests: every one is answered with JSON, `{"error": "…"}`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+
+class RequestError(Exception):
+    """A request that cannot be answered: the HTTP status, and a sentence for the client."""
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, headers
+
+
+def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """Return the response for an error."""
+    return JSONResponse({"error": message}, status, headers)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Let the app answer errors of requests in JSON. A ValueError is the client's mistake: its message names it."""
+
+    @app.exception_handler(RequestError)
+    async def answer_request_error(_: Request, error: RequestError) -> JSONResponse:
+        return error_response(error.status, error.message, error.headers)
+
+    @app.exception_handler(ValueError)
+    async def answer_value_error(_: Request, error: ValueError) -> JSONResponse:
+        return error_response(422, str(error))
+
+    @app.exception_handler(HTTPException)
+    async def answer_http_error(_: Request, error: HTTPException) -> JSONResponse:
+        return error_response(error.status_code, str(error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    async def answer_validation_error(_: Request, error: RequestValidationError) -> JSONResponse:
+        return error_response(422, described(error.errors()))
+
+
+def described(errors: Sequence[Any]) -> str:
+    """Return the first of pydantic's errors as a sentence: where, what was expected."""
+    first = errors[0]
+    place = ".".join(str(each) for each in first["loc"][1:]) or "body"
+    return f"{place}: {first['msg']}"

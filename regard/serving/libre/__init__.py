@@ -1,0 +1,1 @@
+"""LibreTranslate's HTTP API, so that its clients work unchanged."""

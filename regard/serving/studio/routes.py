@@ -1,0 +1,51 @@
+"""The routes of the page: its files, and one router for each view."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import Response
+
+from regard.serving.errors import RequestError
+
+VIEWS: tuple[APIRouter, ...] = ()
+"""the routers of the views; their paths begin with /api/studio/"""
+
+ASSETS = {"studio": "regard.serving.studio", "look": "regard.look"}
+"""the first part of an asset's path → the package in whose folder `assets` it is"""
+
+TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+def add_to(app: FastAPI) -> None:
+    """Add the page and the routes of its views to a server."""
+    for view in VIEWS:
+        app.include_router(view, prefix="/api/studio")
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        """Return the page."""
+        return asset_response("studio", "index.html")
+
+    @app.get("/assets/{package}/{path:path}", include_in_schema=False)
+    async def asset(package: str, path: str) -> Response:
+        """Return a script or style of the page."""
+        return asset_response(package, path)
+
+
+def asset_response(package: str, path: str) -> Response:
+    """Return a file of the folder `assets` of a package; raise a RequestError if there is none."""
+    ending = path[path.rfind(".") :]
+    parts = path.split("/")
+    if package not in ASSETS or ending not in TYPES or any(part in ("", ".", "..") for part in parts):
+        raise RequestError(404, f"/assets/{package}/{path}: there is no such file")
+    file = files(ASSETS[package]).joinpath("assets", *parts)
+    if not file.is_file():
+        raise RequestError(404, f"/assets/{package}/{path}: there is no such file")
+    return Response(file.read_bytes(), media_type=TYPES[ending], headers={"Cache-Control": "no-cache"})
