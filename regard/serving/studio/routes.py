@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from regard.look.page import palette
 from regard.serving.errors import RequestError
-from regard.serving.studio import translate
+from regard.serving.studio import look, translate
 
-VIEWS: tuple[APIRouter, ...] = (translate.router,)
+VIEWS: tuple[APIRouter, ...] = (translate.router, look.router)
 """the routers of the views; their paths begin with /api/studio/"""
 
 ASSETS = {"studio": "regard.serving.studio", "look": "regard.look", "compare": "regard.experiments.compare"}

@@ -15,7 +15,7 @@ from regard.look.page import page
 from regard.look.page_data import of_traces
 from regard.look.trace import AttentionWeights, Trace
 from regard.serving.server import Server
-from regard.serving.studio.requests import ModelName, TranslationOptions, check_length, interactive_search
+from regard.serving.studio.requests import InteractiveOptions, ModelName, check_length, interactive_search
 from regard.tasks.translation.next_words import next_words
 from regard.tasks.translation.predictor import Translator
 
@@ -25,7 +25,7 @@ MAX_ALTERNATIVES = 20
 router = APIRouter(tags=["studio"])
 
 
-class TranslateRequest(TranslationOptions):
+class TranslateRequest(InteractiveOptions):
     """A text to translate, line by line."""
 
     text: str
@@ -40,7 +40,7 @@ class Segment(BaseModel):
     target: str | None = Field(None, description="The whole translation; none: the model translates.")
 
 
-class SegmentRequest(TranslationOptions, Segment):
+class SegmentRequest(InteractiveOptions, Segment):
     """A sentence to translate again."""
 
 
@@ -54,7 +54,7 @@ class NextWordsRequest(BaseModel):
     count: Annotated[int, Field(ge=1, le=MAX_ALTERNATIVES)] = 8
 
 
-class ShareRequest(TranslationOptions):
+class ShareRequest(InteractiveOptions):
     """Sentences with their translations, to be written as a page of its own."""
 
     segments: Annotated[list[Segment], Field(min_length=1, max_length=MAX_SEGMENTS)]
@@ -137,14 +137,14 @@ def coverage(trace: Trace) -> dict[str, list[int]]:
     }
 
 
-def translated_segment(translator: Translator, segment: Segment, options: TranslationOptions) -> dict[str, Any]:
+def translated_segment(translator: Translator, segment: Segment, options: InteractiveOptions) -> dict[str, Any]:
     """Return {"text"} and `with_details` of a sentence."""
     text, traces = segment_traces(translator, segment, options)
     return {"text": text} | with_details(traces)
 
 
 def segment_traces(
-    translator: Translator, segment: Segment, options: TranslationOptions
+    translator: Translator, segment: Segment, options: InteractiveOptions
 ) -> tuple[str, Sequence[Trace]]:
     """Return the translation of a sentence with its traces: the given one, or the best that begins with the prefix."""
     if segment.target is not None:
