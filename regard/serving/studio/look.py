@@ -16,7 +16,7 @@ from regard.evidence.of_translation import examined, forced
 from regard.look.page_data import of_traces
 from regard.look.trace import Trace
 from regard.serving.server import Server
-from regard.serving.studio.requests import ModelName, check_length, interactive_search
+from regard.serving.studio.requests import ModelName, check_length
 from regard.tasks.translation.predictor import Translator
 
 MAX_CHARACTERS = 2000  # of a text whose heads are all shown
@@ -89,7 +89,7 @@ def attention_of_text(translator: Translator, request: LookRequest) -> dict[str,
         traces = translator.force_decode([request.text], [request.target])
     else:
         lines = [line for line in request.text.split("\n") if line.strip()]
-        answers = translator.answers(lines, interactive_search(translator), details=True)
+        answers = translator.answers(lines, details=True)
         traces = [trace for answer in answers for trace in answer.translations[0].traces]
         notices = [notice for answer in answers for notice in answer.notices]
     gold = parse_gold(request.gold) if request.gold and len(traces) == 1 else None
