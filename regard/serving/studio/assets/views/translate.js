@@ -20,6 +20,7 @@ export const available = (models) => models.some((model) => model.task === task)
 
 const PAUSE = 220; /* milliseconds without typing before the details are asked for */
 const MAX_CHARACTERS = 10_000;
+const LONG = 400; /* characters from which the letters are smaller */
 const MAX_NAMED = 12; /* words that may be left out, in the line that names them */
 const CHOICE = { attention: 0, layer: -1, head: -1, level: "words" };
 
@@ -63,9 +64,9 @@ class TranslateView {
       languages: [this.from, this.to], direction: directionOf(this.to),
       choose: (text) => this.redo(this.chosen, { target: text, prefix: "", fixed: 0 }),
     });
+    this.panes = make("div", { class: "panes" }, this.source.element, this.output.element);
     element.append(
-      this.languages(), make("div", { class: "panes" }, this.source.element, this.output.element),
-      this.message, this.summary, make("div", { class: "columns" }, this.others.element,
+      this.languages(), this.panes, this.message, this.summary, make("div", { class: "columns" }, this.others.element,
         make("div", { class: "stack" }, this.glossary.element, this.keep.element)));
     this.showLines();
   }
@@ -107,6 +108,7 @@ class TranslateView {
   /** The text alone at once, and when nothing is typed for a moment, the details. */
   typed() {
     this.closeWord?.();
+    this.panes.classList.toggle("long", this.source.text().length > LONG);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.translateWithDetails(), PAUSE);
     if (this.running) this.waiting = true;
@@ -208,7 +210,8 @@ class TranslateView {
   showNote(segments) {
     const values = segments.flatMap(({ trace }) => trace.confidence);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const missed = segments.flatMap(({ trace, coverage }) => coverage.missed.map((word) => trace.source.words[word]));
+    const words = segments.flatMap(({ trace, coverage }) => coverage.missed.map((word) => trace.source.words[word]));
+    const missed = [...new Set(words)];
     const scale = make("span", { class: "legend", "aria-hidden": "true" }, "sure",
       make("i", { style: { "--stops": listed("--against").join(", ") } }), "unsure");
     this.output.note.replaceChildren(...(values.length ? [`Confidence ${number(mean)} `, scale] : []));
