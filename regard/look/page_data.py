@@ -1,9 +1,8 @@
 """The JSON that a page holds for its script. Weights are quantized to bytes, 255 for a weight of `top`.
 
-    {"end", "blank": the symbols for the end token and for a piece without visible text,
-     "moments": null, or [{"update", "epoch", "loss", "score"}, …],
+    {"moments": null, or [{"update", "epoch", "loss", "score"}, …],
      "traces": [for each moment, or once: [trace, …]],
-     "cards": [[[name, value], …], …]}
+     "cards": [{"lines": [[name, text], …], "confusion": null or {"labels", "counts"}}, …]}
 
 A side has words, and units: its pieces, joined where a piece boundary would split a grapheme. Weights are given by
 units, and by words where these differ.
@@ -13,14 +12,14 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from regard.look.card_view import card_view
 from regard.look.history import Moment
-from regard.look.table import BLANK, END
+from regard.look.table import BLANK
 from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
 
@@ -44,14 +43,15 @@ def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
 def _content(moments: list[dict[str, Any]] | None, traces: Sequence[Sequence[Trace]]) -> dict[str, Any]:
     cards: list[Any] = []  # the distinct ones, which `_trace` collects
     by_moment = [[_trace(trace, cards) for trace in some] for some in traces]
-    return {"end": END, "blank": BLANK, "moments": moments, "traces": by_moment, "cards": cards}
+    return {"moments": moments, "traces": by_moment, "cards": cards}
 
 
 def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
-    card = [[name, _card_text(value)] for name, value in trace.model.items()]
+    card = card_view(trace.model)
     if card not in cards:
         cards.append(card)
     return {
+        "answer": "label" if any(each.name == "pool" for each in trace.attentions) else "text",
         "source": _side(trace.source, [term.source for term in trace.terms]),
         "target": _side(trace.target, [term.target for term in trace.terms]),
         "attentions": [_attention(trace, each) for each in trace.attentions],
@@ -111,10 +111,12 @@ def _attention(trace: Trace, given: AttentionWeights) -> dict[str, Any]:
 def _steps(trace: Trace) -> list[list[Any]]:
     """Return for each unit of the target its steps: [piece, probability, [[alternative, its probability], …]]."""
     groups = units(trace.target)
+    end = len(groups) - 1 if trace.target.ended else None
     steps: list[list[Any]] = [[] for _ in range(groups[-1] + 1 if groups and trace.steps else 0)]
-    for step, piece, number in zip(trace.steps, trace.target.pieces, groups, strict=False):
+    for place, (step, piece, number) in enumerate(zip(trace.steps, trace.target.pieces, groups, strict=False)):
+        text = piece.text or ("" if place == end else BLANK)
         others = [[text, _number(probability, 6)] for text, probability in step.others]
-        steps[number].append([piece.text, _number(step.probability, 6), others])
+        steps[number].append([text, _number(step.probability, 6), others])
     return steps
 
 
@@ -138,16 +140,3 @@ def _packed(values: Matrix) -> str:
 def _number(value: float, digits: int = 4) -> float | None:
     """Return a rounded number, or None for NaN and infinity, which JSON does not have."""
     return round(float(value), digits) if math.isfinite(value) else None
-
-
-def _card_text(value: Any) -> str:
-    """Return a value of the model card as short text: hashes are cut, nested objects such as signatures left out."""
-    if isinstance(value, dict):
-        return " · ".join(f"{name} {_card_text(each)}" for name, each in value.items() if not isinstance(each, dict))
-    if isinstance(value, list | tuple):
-        return ", ".join(_card_text(each) for each in value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", str(value))

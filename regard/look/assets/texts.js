@@ -1,7 +1,10 @@
 /* The two texts as they read, and in one line of words what is pointed at. */
 
-/** `point(key, index)`: which side, and which of its words or units. */
-function makePair(trace, level, point) {
+import { digits, number, strongest } from "./data.js";
+import { fill, lettering, listed, make, tint } from "./drawing.js";
+
+/** `point(key, index)`: which side, and which of its words or units; `press(key, word)` for a click on a word. */
+export function makePair(trace, level, point, press = null) {
   const parts = { source: { words: [], units: [] }, target: { words: [], units: [] } };
   const line = (key) => {
     const side = trace[key];
@@ -21,8 +24,13 @@ function makePair(trace, level, point) {
       point(key, part ? Number(level === "words" ? part.dataset.word : part.dataset.unit) : null);
     });
     text.addEventListener("pointerleave", () => point(key, null));
+    text.addEventListener("click", (event) => {
+      const part = event.target.closest("[data-word]");
+      if (part) press?.(key, Number(part.dataset.word));
+    });
     const name = side.language ? ` · ${side.language}` : "";
-    return [make("dt", {}, (key === "source" ? "Source" : "Target") + name), text];
+    const titles = trace.answer === "label" ? { source: "Text", target: "Label" } : { source: "Source", target: "Target" };
+    return [make("dt", {}, titles[key] + name), text];
   };
   const long = trace.source.units.length + trace.target.units.length > 90;
   /* One answer about a text: the text itself is the picture, and is shown as a whole. */
@@ -71,8 +79,23 @@ function makeConfidence(values) {
   return [make("dt", {}, "Confidence"), make("dd", { class: "confidence" }, make("span", { class: "number" }, number(mean)), scale)];
 }
 
+/** A sentence for screen readers: "मुलगा looks 83 % at boy". */
+export function spokenSummary(shown, focus) {
+  const { row, column } = focus ?? { row: -1, column: -1 };
+  const name = (side, index) => (index === side.end ? "the end" : side.names[index]);
+  const percent = (value) => `${Math.round(100 * value)} %`;
+  if (row >= 0 && column >= 0) {
+    return `${name(shown.rows, row)} looks ${percent(shown.at(row, column))} at ${name(shown.columns, column)}`;
+  }
+  if (row < 0 && column < 0) return "";
+  const [own, others] = row >= 0 ? [shown.rows, shown.columns] : [shown.columns, shown.rows];
+  const parts = strongest(shown, { row, column }, 3).map(([index, value]) =>
+    (row >= 0 ? `${percent(value)} at ${name(others, index)}` : `${name(others, index)} ${percent(value)}`));
+  return `${name(own, row >= 0 ? row : column)} ${row >= 0 ? "looks" : "is looked at by"} ${parts.join(", ")}`;
+}
+
 /** One line: who looks at whom, and how much. */
-function showSummary(element, shown, focus, evidence) {
+export function showSummary(element, shown, focus, evidence) {
   const { row, column } = focus ?? { row: -1, column: -1 };
   const numeral = (value) => make("span", { class: "number" }, number(value, digits(shown)));
   const pill = (word, value) => make("span", { class: "pill" }, word, numeral(value));
