@@ -5,11 +5,13 @@
 
      main            the tag of the part beside the list of sentences: "main" where the page has no other
      without         names of parts to leave out: "pair", "steps", "below", "keys"
+     after           an element to stand between the picture and what is below it
      onWord          called with (side, word, trace) for a click on a word of the texts; side is "source" or "target"
      onCell          called with ({row, column, level, attention, layer, head}, trace) for a click in the picture or
                      Enter there; row and column are −1 where a whole column or row is meant
      onPoint         called with ({row, column, level} or null, trace) when something else is pointed at
      onTrace         called with (trace) when another sentence or validation is shown
+     onChoice        called with (state) when another view, layer, head or evidence is chosen
 
    The explorer is `{element, render(), show(content), choose(changes), destroy(), trace, state}`. Call `render` once the
    element is on the page: what is drawn depends on its width. */
@@ -20,7 +22,7 @@ import { Grid } from "./grid.js";
 import { Links } from "./links.js";
 import { makeAltered, makeCandidates, makeCard, makeChoice, makeKeys, makeList } from "./panels.js";
 import { makeSteps } from "./steps.js";
-import { makePair, showSummary } from "./texts.js";
+import { makePair, showSummary, spokenSummary } from "./texts.js";
 import { makeTime } from "./time.js";
 
 const ATTENTIONS = { cross: "Cross", encoder: "Encoder", decoder: "Decoder", pool: "Pool" };
@@ -47,7 +49,8 @@ class Explorer {
       pair: make("div"), stage: make("div", { class: "stage" }), steps: make("div"), below: make("div"), keys: make("div"),
       choices: make("form", { class: "choices", submit: (event) => event.preventDefault() }), /* its radios are its own */
     };
-    this.summary = make("p", { class: "summary", "aria-live": "polite" });
+    this.summary = make("p", { class: "summary" });
+    this.spoken = make("p", { class: "spoken", "aria-live": "polite" });
     this.work = make("div", { class: "work" }, this.slots.stage, this.slots.steps);
     this.main = make(options.main ?? "div", { class: "explorer" });
     this.main.append(...this.mainParts());
@@ -58,8 +61,9 @@ class Explorer {
 
   mainParts() {
     const { pair, choices, below, keys } = this.slots;
-    const parts = [[pair, "pair"], [choices], [this.summary], [this.work], [below, "below"], [keys, "keys"]];
-    return parts.filter(([, name]) => !this.without.has(name)).map(([part]) => part);
+    const { after } = this.options;
+    const named = [[pair, "pair"], [choices], [this.summary], [this.spoken], [this.work], [after], [below, "below"], [keys, "keys"]];
+    return named.filter(([part, name]) => part && !this.without.has(name)).map(([part]) => part);
   }
 
   get trace() {
@@ -87,7 +91,6 @@ class Explorer {
       ? makeTime(content.moments, (moment) => ((this.state.moment = moment), this.renderTrace()))
       : null;
     this.list = content.traces[0].length > 1 ? makeList(content.traces[last], (sentence) => this.go(sentence)) : null;
-    this.slots.keys.replaceChildren(makeKeys(this.learning));
     this.element.replaceChildren(
       ...(this.time ? [this.time.element] : []),
       make("div", { class: this.list ? "several" : null }, this.list?.element, this.main));
@@ -158,6 +161,7 @@ class Explorer {
     this.renderChoices();
     this.renderPair();
     this.renderStage();
+    this.options.onChoice?.(this.state);
   }
 
   point(focus) {
@@ -197,6 +201,7 @@ class Explorer {
     const both = compared && word && word.row >= 0 && word.column >= 0;
     const other = both ? { name: trace.evidence[state.evidence].name, value: compared.at(word.row, word.column) } : null;
     showSummary(this.summary, shown, focus, other);
+    this.spoken.replaceChildren(state.pointed ? spokenSummary(shown, focus) : "");
     if (!this.steps) return;
     const row = rows === "target" ? (state.pointed?.row ?? -1) : -1;
     if (row >= 0) this.steps.show(state.level === "words" ? Math.max(trace.target.groups.indexOf(row), 0) : row);
@@ -236,6 +241,7 @@ class Explorer {
     const stepped = !this.learning && !this.without.has("steps") && trace.target.units.length > 1;
     this.steps = stepped ? makeSteps(trace, (step) => this.goToStep(step)) : null;
     this.slots.steps.replaceChildren(...(this.steps ? [this.steps.element] : []));
+    this.slots.keys.replaceChildren(makeKeys(this.learning, stepped));
     const card = makeCard(this.content.cards[trace.card]);
     const below = [makeCandidates(trace, this.learning), makeAltered(trace), card].filter(Boolean);
     this.slots.below.replaceChildren(make("div", { class: "below" }, below));

@@ -7,12 +7,14 @@ from importlib.resources import files
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response
 
+from regard.look.page import palette
 from regard.serving.errors import RequestError
+from regard.serving.studio import look, translate
 
-VIEWS: tuple[APIRouter, ...] = ()
+VIEWS: tuple[APIRouter, ...] = (translate.router, look.router)
 """the routers of the views; their paths begin with /api/studio/"""
 
-ASSETS = {"studio": "regard.serving.studio", "look": "regard.look"}
+ASSETS = {"studio": "regard.serving.studio", "look": "regard.look", "compare": "regard.experiments.compare"}
 """the first part of an asset's path → the package in whose folder `assets` it is"""
 
 TYPES = {
@@ -32,6 +34,11 @@ def add_to(app: FastAPI) -> None:
     async def index() -> Response:
         """Return the page."""
         return asset_response("studio", "index.html")
+
+    @app.get("/assets/look/palette.css", include_in_schema=False)
+    async def colours() -> Response:
+        """Return the colours of all views."""
+        return Response(palette(), media_type=TYPES[".css"], headers={"Cache-Control": "no-cache"})
 
     @app.get("/assets/{package}/{path:path}", include_in_schema=False)
     async def asset(package: str, path: str) -> Response:
