@@ -48,9 +48,9 @@ def count_pairs(
 ) -> PairCounts:
     """Return the allowed pairs of a pattern in a grid of at most `max_cells` × `max_cells` square cells.
 
-    The first query is at `position`, the first key at 0.
-    Up to `sample` queries all are counted. Of more, some of each row of cells are drawn; the few that attend to far more
-    keys than their neighbours (`heavy_rows`) are drawn separately.
+    The first query is at `position`, the first key at 0. Up to `sample` queries all are counted. Of more, some of each
+    row of cells are drawn; the few that attend to far more keys than their neighbours (`heavy_rows`) are drawn
+    separately.
     """
     if isinstance(pattern, PerHead):
         raise ValueError("pattern: expected one for all heads, got one for each")
@@ -90,7 +90,8 @@ def _drawn(population: Any, side: int, count: int, all_of_them: bool) -> Iterato
 
 def _evaluated_below(pattern: Pattern, row: int, keys: int, bounds: Any) -> Counts:
     """Return how many keys below each bound the query `row` may attend to, each of them evaluated."""
-    return np.concatenate([[0.0], np.cumsum(_evaluated(pattern, row, 0, keys, keys), dtype=np.float64)])[bounds]
+    below: Counts = np.concatenate([[0.0], np.cumsum(_evaluated(pattern, row, 0, keys, keys), dtype=np.float64)])
+    return below[bounds]
 
 
 def _listed_below(terms: Sequence[Pattern], row: int, keys: int, bounds: Any) -> Counts:
@@ -118,7 +119,8 @@ def _congruent_below(spans: Spans, step: int, row: int, bounds: Any) -> Counts:
     lo, hi = np.array(spans, dtype=np.int64).T
     ends = np.clip(bounds[:, None], lo, hi)  # [bounds, spans]
     residue = row % step
-    return ((ends - 1 - residue) // step - (lo - 1 - residue) // step).sum(1).astype(np.float64)
+    counts: Counts = ((ends - 1 - residue) // step - (lo - 1 - residue) // step).sum(1).astype(np.float64)
+    return counts
 
 
 def _exact_spans(pattern: Pattern, row: int, keys: int) -> Spans:

@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&(
 
 
 class PatternTextError(ValueError):
-    """A text that stands for no pattern: the message, and the characters start … end − 1 of the text that it is about."""
+    """A text that stands for no pattern; the message is about its characters start … end − 1."""
 
     def __init__(self, message: str, start: int, end: int) -> None:
         super().__init__(message)

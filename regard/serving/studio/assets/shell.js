@@ -19,6 +19,8 @@ import { makeApi } from "./api.js";
 const VIEWS = [
   "translate",
   "look",
+  "learn",
+  "patterns",
 ];
 
 const page = Object.fromEntries(["views", "model", "content", "announcement"].map((id) => [id, document.getElementById(id)]));
