@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import takewhile
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel, Field
 from regard.core.attention import plan
 from regard.core.block_patterns import RandomBlocks
 from regard.core.explanation import costs
+from regard.core.kernels.heads import Heads
 from regard.core.pair_counts import count_pairs
 from regard.core.pattern_text import PatternTextError, parse
 from regard.core.patterns import Causal, Combination, Pattern, PerHead
@@ -25,6 +27,7 @@ MAX_TEXT = 2000
 MAX_RUNS = 2000  # of keys that 128 queries attend to; with more, counting takes longer than a person waits
 MAX_ALL_RUNS = 500_000  # of all queries, 128 at a time
 MAX_RANDOM = 256  # random blocks of a query
+CELLS = 96  # of a drawing, to each side
 ROWS = 128  # queries whose runs are listed to see how many there are
 LENGTHS = (256, 1024, 4096, 16_384, 65_536, 262_144, 1_000_000)
 SAMPLED_RUNS = 400_000  # of all queries that are counted
@@ -79,7 +82,7 @@ def drawn(request: DrawRequest) -> dict[str, Any]:
     cells of the drawing, density, kernel, refusals and costs."""
     try:
         pattern = request.pattern()
-        groups = list(_groups(shape_plan(pattern, request.length, request)))
+        groups = shape_plans(pattern, request.length, request)
         return {
             "pattern": str(pattern),
             "problem": None,
@@ -144,19 +147,26 @@ def parts_of(pattern: Pattern) -> Iterator[Pattern]:
             yield from parts_of(each)
 
 
-def _groups(whole: Plan) -> Iterator[tuple[list[int] | None, Plan]]:
-    """Yield (heads, their plan) for each distinct pattern; None: all heads."""
-    if isinstance(whole.request.pattern, PerHead):
-        yield from whole.by_head()
-    else:
-        yield None, whole
+def shape_plans(pattern: Pattern, length: int, request: PatternRequest) -> list[tuple[list[int] | None, Plan]]:
+    """Return (heads, their plan) for each distinct pattern; None: all heads. A kernel for all heads is that of each."""
+    whole = shape_plan(pattern, length, request)
+    if not isinstance(pattern, PerHead):
+        return [(None, whole)]
+    heads_of: dict[Pattern, list[int]] = {}
+    for head, each in enumerate(pattern.patterns):
+        heads_of.setdefault(each, []).append(head)
+    plans = []
+    for each, heads in heads_of.items():
+        own = shape_plan(each, length, request.model_copy(update={"heads": len(heads)}))
+        plans.append((heads, own if isinstance(whole.kernel, Heads) else replace(whole, request=own.request)))
+    return plans
 
 
 def _drawn_group(heads: list[int] | None, chosen: Plan, length: int) -> dict[str, Any]:
     pattern = chosen.request.pattern
     assert isinstance(pattern, Pattern)
     sample = max(64, min(2048, SAMPLED_RUNS // runs_of(pattern, length)))
-    counts = count_pairs(pattern, length, length, sample=sample)
+    counts = count_pairs(pattern, length, length, max_cells=CELLS, sample=sample)
     total = costs(chosen.request, chosen.kernel)
     return {
         "heads": heads,
@@ -174,7 +184,7 @@ def _drawn_group(heads: list[int] | None, chosen: Plan, length: int) -> dict[str
 
 
 def _at_length(pattern: Pattern, length: int, request: PatternRequest) -> dict[str, Any]:
-    groups = [each for _, each in _groups(shape_plan(pattern, length, request))]
+    groups = [each for _, each in shape_plans(pattern, length, request)]
     totals = [costs(each.request, each.kernel) for each in groups]
     pairs = request.heads * length**2
     per_pair = (4 if request.score == "additive" else 2) * request.features + 2 * request.features
