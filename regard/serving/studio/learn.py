@@ -20,6 +20,7 @@ from regard.serving.server import Server
 from regard.serving.studio.patterns import PatternText, problem_of
 from regard.serving.studio.requests import ModelName
 from regard.tasks.translation.predictor import Translator
+from regard.text.vocabulary import END
 
 MAX_CHARACTERS = 400  # of a text that is walked through
 MAX_TOKENS = 1000
@@ -173,7 +174,9 @@ def _next_tokens(
     translator: Translator, own: ObservedStep, altered: ObservedStep | None, chosen: int
 ) -> list[dict[str, Any]]:
     """Return the likeliest next tokens, and the one that the answer has, with their probabilities."""
-    both = [own.log_probs.exp()] + ([] if altered is None else [altered.log_probs.exp()])
+    both = [each.log_probs.exp() for each in (own, altered) if each is not None]
+    for probabilities in both:
+        probabilities[:END] = 0  # padding and start, which are never written
     listed = dict.fromkeys([chosen, *(token for each in both for token in each.topk(NEXT_TOKENS).indices.tolist())])
     ranked = sorted(listed, key=lambda token: -float(both[-1][token]))[:NEXT_TOKENS]
     shown = ranked if chosen in ranked else [*ranked, chosen]

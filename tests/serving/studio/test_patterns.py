@@ -108,7 +108,8 @@ def test_the_page(browser: Any, studio_address: str) -> None:  # noqa: F811
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone(browser: Any, studio_address: str, scheme: str) -> None:  # noqa: F811
     phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": scheme, "has_touch": True}
-    with studio_tab(browser, studio_address, "#/patterns?pattern=per_head(causal,full)&heads=2&length=16", **phone) as tab:
+    path = "#/patterns?pattern=per_head(causal,full)&heads=2&length=16"
+    with studio_tab(browser, studio_address, path, **phone) as tab:
         tab.locator(".lengths td").first.wait_for()
         assert tab.locator(".drawing").count() == 2 and fits(tab)
         check_accessibility(tab)

@@ -22,7 +22,7 @@ export function contributions(reading, key) {
   return key.map((value, index) => (vector ? vector[index] * Math.tanh(query[index] + value) : scale * query[index] * value));
 }
 
-const percent = (value) => `${number(100 * value, value < 0.1 ? 1 : 0)} %`;
+const percent = (value) => `${number(100 * value, value < 0.1 || (value > 0.99 && value < 0.9995) ? 1 : 0)} %`;
 
 /** `names`: of the source pieces; `word`: the piece that the step writes. The last of the given stages is the next word. */
 export function stagesOf({ reading, names, word, next, several }) {

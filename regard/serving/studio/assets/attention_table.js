@@ -26,8 +26,8 @@ export function makeAttentionTable({ answer, source, stage, piece, pointed, choo
   const { own, altered } = answer;
   const reading = altered ?? own;
   const tops = { key: topOf(...own.keys), value: topOf(...own.values), context: topOf(reading.context), query: topOf(reading.query) };
-  const most = Math.max(...reading.scores, 0);
-  const least = Math.min(...reading.scores, 0);
+  const sameScore = altered && altered.score === own.score; /* else the energies have nothing in common */
+  const [most, least] = [Math.max(...reading.scores, 0), Math.min(...reading.scores, 0)];
   const strip = (label, values, top, high) => makeStrip({
     label, values, top, high, point: (at) => pointed(at && `${at.label}, feature ${at.index}: ${number(at.value, 3)}`),
   });
@@ -44,7 +44,7 @@ export function makeAttentionTable({ answer, source, stage, piece, pointed, choo
     return make("tr", { class: [index === piece && "chosen", stage >= 3 && !allowed && "hidden-key"].filter(Boolean).join(" ") },
       make("th", { scope: "row" }, button),
       cell(1, strip(`Key of ${label}`, own.keys[index], tops.key)),
-      cell(2, ...bar(reading.scores[index], most, { low: least, before: altered ? own.scores[index] : null })),
+      cell(2, ...bar(reading.scores[index], most, { low: least, before: sameScore ? own.scores[index] : null })),
       cell(3, make("span", {}, allowed ? "yes" : "hidden")),
       cell(4, ...bar(reading.weights[index], 1, { before: altered ? own.weights[index] : null, digits: 3 })),
       cell(5, strip(`Value of ${label}`, own.values[index], tops.value)));
@@ -56,11 +56,11 @@ export function makeAttentionTable({ answer, source, stage, piece, pointed, choo
     make("span", { class: "what" }, title), strip(title, vector, top, 26));
   const parts = contributions(reading, own.keys[piece]);
   const name = piece === source.end ? "the end" : source.names[piece];
-  const compared = answer.altered && reading.score === "Cosine"; /* of other vectors than those shown */
+  const others = altered && altered.score === "Cosine"; /* of unit length, not those shown */
   return make("div", { class: "attention-table", "data-stage": stage },
     line(0, "Query", reading.query, tops.query),
     make("div", { class: "rows" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows))),
-    stage === 2 && !compared
+    stage === 2 && !others
       ? line(2, `Feature by feature for ${name}: they add up to ${number(reading.scores[piece])}`, parts, topOf(parts)) : null,
     line(5, "Context", reading.context, tops.context));
 }

@@ -149,6 +149,7 @@ class PatternsView {
   draw() {
     if (!this.answer?.groups.length) return;
     const { groups } = this.answer;
+    this.drawings.classList.toggle("several-drawings", groups.length > 1);
     this.drawings.replaceChildren(...groups.map((group) => this.drawGroup(group, groups.length)), groups.length > 1 ? this.lengths : "");
   }
 
