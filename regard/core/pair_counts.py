@@ -90,8 +90,9 @@ def _drawn(population: Any, side: int, count: int, all_of_them: bool) -> Iterato
 
 def _evaluated_below(pattern: Pattern, row: int, keys: int, bounds: Any) -> Counts:
     """Return how many keys below each bound the query `row` may attend to, each of them evaluated."""
-    below: Counts = np.concatenate([[0.0], np.cumsum(_evaluated(pattern, row, 0, keys, keys), dtype=np.float64)])
-    return below[bounds]
+    below = np.concatenate([[0.0], np.cumsum(_evaluated(pattern, row, 0, keys, keys), dtype=np.float64)])
+    at_bounds: Counts = below[bounds]
+    return at_bounds
 
 
 def _listed_below(terms: Sequence[Pattern], row: int, keys: int, bounds: Any) -> Counts:

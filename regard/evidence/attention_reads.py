@@ -69,8 +69,9 @@ class Alteration:
         if self.score is not None:
             score = SCORES[self.score]()
             terms = terms_of(score, terms.query, score.key_side(terms.key))
-        scale, vector = terms.at_temperature(self.temperature)
-        return terms._replace(vector=vector) if isinstance(terms, AdditiveTerms) else terms._replace(scale=scale)
+        if isinstance(terms, AdditiveTerms):
+            return terms._replace(vector=terms.at_temperature(self.temperature)[1])
+        return terms._replace(scale=terms.at_temperature(self.temperature)[0])
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,8 @@ class ObservedMemory(Memory):
 
     def read(self, query: Tensor, **options: Unpack[ReadOptions]) -> Result:
         """Read as a `Memory` does, and record it. The result always has weights."""
-        own = super().read(query, **{**options, "weights": True})
+        options["weights"] = True
+        own = super().read(query, **options)
         request = self.request(query, position=options.get("position", 0))
         if self.alteration is None:
             self.reads.append(AttentionRead(request, own))

@@ -148,14 +148,17 @@ def _states(read: AttentionRead, head: int) -> dict[str, Any]:
 def _reading(read: AttentionRead, head: int) -> dict[str, Any]:
     """Return the parts and numbers of one head."""
     terms, request = read.terms, read.request
-    additive = isinstance(terms, AdditiveTerms)
-    vector = terms.vector.expand(len(read.weights), -1)[head] * read.temperature if additive else None
+    scale = vector = None
+    if isinstance(terms, AdditiveTerms):
+        vector = terms.vector.expand(len(read.weights), -1)[head] * read.temperature
+    else:
+        scale = terms.scale * read.temperature
     gain, threshold = read.gain, read.threshold
     names = {kind: name for name, kind in NORMALIZERS.items()}
     pattern = request.pattern.within if isinstance(request.pattern, LocalPredictive) else request.pattern
     return {
         "score": request.score.title,
-        "scale": None if additive else terms.scale * read.temperature,
+        "scale": scale,
         "vector": None if vector is None else _numbers(vector),
         "normalizer": names[type(request.normalizer)],
         "pattern": str(pattern),

@@ -155,7 +155,7 @@ def shape_plans(pattern: Pattern, length: int, request: PatternRequest) -> list[
     heads_of: dict[Pattern, list[int]] = {}
     for head, each in enumerate(pattern.patterns):
         heads_of.setdefault(each, []).append(head)
-    plans = []
+    plans: list[tuple[list[int] | None, Plan]] = []
     for each, heads in heads_of.items():
         own = shape_plan(each, length, request.model_copy(update={"heads": len(heads)}))
         plans.append((heads, own if isinstance(whole.kernel, Heads) else replace(whole, request=own.request)))
