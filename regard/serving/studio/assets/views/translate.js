@@ -6,7 +6,9 @@ import { textOf } from "../../look/panels.js";
 import { showSummary, spokenSummary } from "../../look/texts.js";
 import { isSuperseded } from "../api.js";
 import { makeGlossary } from "../glossary.js";
+import { makeKeepKinds } from "../keep_kinds.js";
 import { directionOf, languageName } from "../languages.js";
+import { makeNBest } from "../n_best.js";
 import { showNextWords } from "../next_words.js";
 import { makeOutputPane } from "../output_pane.js";
 import { makeSourcePane } from "../source_pane.js";
@@ -18,7 +20,8 @@ export const available = (models) => models.some((model) => model.task === task)
 
 const PAUSE = 220; /* milliseconds without typing before the details are asked for */
 const MAX_CHARACTERS = 10_000;
-const KEEP = [["numbers", "Numbers"], ["addresses", "Addresses"], ["markup", "Markup"], ["names", "Names"]];
+const LONG = 400; /* characters from which the letters are smaller */
+const MAX_NAMED = 12; /* words that may be left out, in the line that names them */
 const CHOICE = { attention: 0, layer: -1, head: -1, level: "words" };
 
 export function mount(element, context) {
@@ -45,20 +48,26 @@ class TranslateView {
       text: parameters.get("text") ?? "", language: this.from, direction: directionOf(this.from), limit: MAX_CHARACTERS,
       change: () => this.typed(), point: (segment, word) => this.point(segment, -1, word),
     });
+    this.undo = make("button", { type: "button", class: "button plain", click: () => this.translateWithDetails() }, "Undo");
     this.copy = make("button", { type: "button", class: "button plain", click: () => this.copyText() }, "Copy");
     this.share = make("button", { type: "button", class: "button plain", click: () => this.shareText() }, "Share");
     this.look = make("button", { type: "button", class: "button plain", click: () => this.lookAt() }, "Look");
     this.output = makeOutputPane({
-      language: this.to, direction: directionOf(this.to), actions: [this.look, this.copy, this.share],
+      language: this.to, direction: directionOf(this.to), actions: [this.undo, this.look, this.copy, this.share],
       point: (segment, word) => this.point(segment, word, -1), press: (...place) => this.openWord(...place),
     });
     this.message = make("p", { class: "message", role: "status" });
     this.summary = make("p", { class: "summary" });
     this.glossary = makeGlossary({ languages: this.context.model.languages, change: () => this.typed() });
-    this.others = make("section", { class: "panel", "aria-label": "Other translations" });
+    this.keep = makeKeepKinds(() => this.typed());
+    this.others = makeNBest({
+      languages: [this.from, this.to], direction: directionOf(this.to),
+      choose: (text) => this.redo(this.chosen, { target: text, prefix: "", fixed: 0 }),
+    });
+    this.panes = make("div", { class: "panes" }, this.source.element, this.output.element);
     element.append(
-      this.languages(), make("div", { class: "panes" }, this.source.element, this.output.element), this.message, this.summary,
-      make("div", { class: "columns" }, this.others, make("div", { class: "stack" }, this.glossary.element, this.keepKinds())));
+      this.languages(), this.panes, this.message, this.summary, make("div", { class: "columns" }, this.others.element,
+        make("div", { class: "stack" }, this.glossary.element, this.keep.element)));
     this.showLines();
   }
 
@@ -77,15 +86,6 @@ class TranslateView {
       make("p", { class: "heading" }, name(this.to, "Translation")));
   }
 
-  keepKinds() {
-    this.keep = KEEP.map(([kind, name]) => {
-      const input = make("input", { type: "checkbox", value: kind, change: () => this.typed() });
-      return [input, make("label", { class: "check" }, input, name)];
-    });
-    return make("details", { class: "panel" }, make("summary", {}, "Not translated"),
-      make("div", { class: "row" }, this.keep.map(([, label]) => label)));
-  }
-
   end() {
     clearTimeout(this.timer);
     this.closeWord?.();
@@ -94,8 +94,7 @@ class TranslateView {
   /* Translating */
 
   get options() {
-    const keep = this.keep.map(([input]) => input).filter((input) => input.checked).map((input) => input.value);
-    return { model: this.context.model.name, glossary: this.glossary.terms(), keep };
+    return { model: this.context.model.name, glossary: this.glossary.terms(), keep: this.keep.kinds() };
   }
 
   text() {
@@ -109,6 +108,7 @@ class TranslateView {
   /** The text alone at once, and when nothing is typed for a moment, the details. */
   typed() {
     this.closeWord?.();
+    this.panes.classList.toggle("long", this.source.text().length > LONG);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.translateWithDetails(), PAUSE);
     if (this.running) this.waiting = true;
@@ -120,6 +120,7 @@ class TranslateView {
     if (!text.trim()) return this.showNothing();
     this.running = true;
     this.waiting = false;
+    this.output.element.classList.add("busy");
     try {
       const { lines } = await this.context.api.post("/api/studio/translate", { ...this.options, text });
       if (this.source.text().trim() && !this.detailed(text)) {
@@ -131,6 +132,7 @@ class TranslateView {
       this.report(error);
     } finally {
       this.running = false;
+      this.output.element.classList.remove("busy");
     }
     return this.waiting ? this.translate() : null;
   }
@@ -146,7 +148,8 @@ class TranslateView {
     if (!text.trim()) return;
     try {
       const asked = this.options;
-      const answer = await this.context.api.post("/api/studio/translate", { ...asked, text, details: true }, { key: "details" });
+      const request = { ...asked, text, details: true };
+      const answer = await this.context.api.post("/api/studio/translate", request, { key: "details" });
       if (text !== this.source.text()) return;
       this.detailsOf = JSON.stringify([asked, text]);
       this.take(answer);
@@ -164,7 +167,8 @@ class TranslateView {
       segments: range(line.segments).map(() => {
         const trace = traces[next];
         next += 1;
-        return { trace, coverage: coverage[next - 1], candidates: trace.candidates, prefix: "", target: null, fixed: 0 };
+        const { candidates } = trace;
+        return { trace, coverage: coverage[next - 1], candidates, prefix: "", target: null, fixed: 0 };
       }),
     }));
     this.chosen = Math.min(this.chosen, Math.max(next - 1, 0));
@@ -196,6 +200,8 @@ class TranslateView {
     } else this.output.showPlain(this.lines.map((line) => line.text));
     [this.copy, this.share, this.look].forEach((button) => (button.disabled = !this.text()));
     this.share.disabled = !segments.length;
+    this.undo.hidden = !segments.some(({ prefix, target }) => prefix || target !== null);
+    this.pointed = null;
     this.showNote(segments);
     this.showOthers();
     this.showSummary(null);
@@ -204,16 +210,22 @@ class TranslateView {
   showNote(segments) {
     const values = segments.flatMap(({ trace }) => trace.confidence);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const missed = segments.reduce((sum, { coverage }) => sum + coverage.missed.length, 0);
+    const words = segments.flatMap(({ trace, coverage }) => coverage.missed.map((word) => trace.source.words[word]));
+    const missed = [...new Set(words)];
     const scale = make("span", { class: "legend", "aria-hidden": "true" }, "sure",
       make("i", { style: { "--stops": listed("--against").join(", ") } }), "unsure");
     this.output.note.replaceChildren(...(values.length ? [`Confidence ${number(mean)} `, scale] : []));
-    if (missed) this.message.append(this.message.textContent ? " · " : "", `${missed} word${missed > 1 ? "s" : ""} may be left out`);
+    if (!missed.length) return;
+    const named = missed.slice(0, MAX_NAMED).join(", ") + (missed.length > MAX_NAMED ? ", …" : "");
+    this.message.append(this.message.textContent ? " · " : "", `May be left out: ${named}`);
   }
 
   /** Light what the word pointed at looks at: `row` of the target, or `column` of the source. */
   point(segment, row = -1, column = -1) {
-    const trace = segment === null || segment === undefined ? null : this.segments()[segment]?.trace;
+    const place = `${segment} ${row} ${column}`;
+    if (place === this.pointed) return null;
+    this.pointed = place;
+    const trace = segment === null ? null : this.segments()[segment]?.trace;
     if (!trace) {
       this.source.light(0, null, 1);
       this.output.light(0, null, 1);
@@ -241,17 +253,8 @@ class TranslateView {
 
   /** The other translations of the segment that was clicked last. */
   showOthers() {
-    const segment = this.segments()[this.chosen];
-    this.others.hidden = !segment?.candidates.length;
-    if (!segment) return;
-    const current = textOf(segment.trace.target);
-    const items = segment.candidates.map(([text, score]) => make("li", {}, make("button", {
-      type: "button", "aria-pressed": String(text === current), click: () => this.redo(this.chosen, { target: text, prefix: "", fixed: 0 }),
-    }, make("span", { lang: this.to, dir: directionOf(this.to) }, text),
-    make("span", { class: "number", title: "score of the search: log p by length" }, number(score, 2)))));
-    const several = this.segments().length > 1;
-    this.others.replaceChildren(make("h2", {}, "Other translations"),
-      several ? make("p", { class: "message" }, "of ", make("bdi", { lang: this.from }, textOf(segment.trace.source))) : "", make("ol", { class: "n-best" }, items));
+    const segments = this.segments();
+    this.others.show(segments[this.chosen], segments.length > 1);
   }
 
   /* Other words */
@@ -266,7 +269,8 @@ class TranslateView {
     const { target } = segment.trace;
     const first = target.groups.indexOf(word);
     const prefix = target.units.slice(0, first).map(([gap, letters]) => gap + letters).join("");
-    const request = { model: this.context.model.name, source: textOf(segment.trace.source), prefix, known: textOf(target) };
+    const source = textOf(segment.trace.source);
+    const request = { model: this.context.model.name, source, prefix, known: textOf(target) };
     try {
       const entries = await this.context.api.post("/api/studio/next-words", request, { key: "words" });
       this.closeWord = showNextWords({
@@ -295,7 +299,8 @@ class TranslateView {
       const candidates = target === null ? trace.candidates : segment.candidates;
       Object.assign(segment, changes, { trace, coverage: answer.coverage[0], candidates });
       const line = this.lines.find(({ segments }) => segments.includes(segment));
-      line.text = line.segments.length === 1 ? answer.text : line.segments.map((each) => textOf(each.trace.target)).join(" ");
+      const texts = line.segments.map((each) => textOf(each.trace.target));
+      line.text = texts.length === 1 ? answer.text : texts.join(" ");
       this.showLines();
       this.context.announce(`Translation: ${this.text()}`);
     } catch (error) {
@@ -317,7 +322,8 @@ class TranslateView {
   }
 
   async shareText() {
-    const segments = this.segments().map(({ trace, prefix, target }) => ({ source: textOf(trace.source), prefix, target }));
+    const segments = this.segments().map(({ trace, prefix, target }) =>
+      ({ source: textOf(trace.source), prefix, target }));
     try {
       const page = await this.context.api.postForFile("/api/studio/share", { ...this.options, segments });
       this.context.download("translation.html", page);
