@@ -17,7 +17,7 @@ from regard.core.normalizers import Normalizer
 from regard.core.observe import check_extras, run_with_outputs
 from regard.core.patterns import Full, Pattern
 from regard.core.plan import choose
-from regard.core.request import CachedStates, CallOptions, Lengths
+from regard.core.request import CachedStates, CallOptions, Lengths, Request
 from regard.core.result import Result
 from regard.core.scores import Score, at_least_float32
 from regard.runtime.precision import autocast_dtype
@@ -85,17 +85,28 @@ class Memory:
         """Compute `attention` of query [..., T, Dq], the first at `position`, over the cached keys."""
         if self.change is not None:
             return self._read_changed(query, position=position, bias=bias, allowed=allowed, generator=generator)
+        request = self.request(query, position=position, bias=bias, allowed=allowed, generator=generator)
+        check_extras(top, lse, request.normalizer)
+        return run_with_outputs(choose(request), weights, top, lse)
+
+    def request(
+        self,
+        query: Tensor,
+        *,
+        position: int = 0,
+        bias: Tensor | None = None,
+        allowed: Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Request:
+        """Return the checked arguments of a read, without `change`."""
         checks.states("query", query)
         if query.dim() < self.key.dim():
             leading = checks.shape(self.key.shape[:-2])
             raise ValueError(f"query: expected [..., T, D] with leading dims {leading}, got {checks.shape(query)}")
         owner = self.owner
-        normalizer = owner.active_normalizer
-        check_extras(top, lse, normalizer)
-        options = CallOptions(
-            owner.score, owner.pattern, normalizer, bias, allowed, position, owner.active_dropout, generator
-        )
-        return run_with_outputs(choose(requests.read_cached(query, self._states(), options)), weights, top, lse)
+        normalizer, dropout = owner.active_normalizer, owner.active_dropout
+        options = CallOptions(owner.score, owner.pattern, normalizer, bias, allowed, position, dropout, generator)
+        return requests.read_cached(query, self._states(), options)
 
     def prepare(self) -> Memory:
         """Return the memory with all that reads step by step share, computed for the current grad mode and autocast.

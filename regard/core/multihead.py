@@ -197,10 +197,6 @@ class MultiHeadMemory:
         key, value = (self.owner.for_every_head(states) for states in (self.memory.key, self.memory.value))
         return self.memory if key is self.memory.key else self.memory.with_states(key, value, self.memory.lengths)
 
-    def changed(self, change: Callable[[Tensor], Tensor]) -> MultiHeadMemory:
-        """Return the same cache with a function that changes the weights [..., heads, T, S] of every read."""
-        return replace(self, memory=self.memory.changed(change))
-
     def select(self, rows: Tensor | Sequence[int]) -> MultiHeadMemory:
         """Return the given rows of the batch, in the given order."""
         return replace(self, memory=self.memory.select(rows))

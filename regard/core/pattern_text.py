@@ -17,6 +17,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable
+from operator import and_, or_
 from typing import Any, cast
 
 import torch
@@ -30,9 +31,18 @@ _MAX_DEPTH = 50  # of nested parentheses, lists and calls
 _MAX_LENGTH = 1 << 20  # of a text
 _MAX_TERMS = 500  # joined by | and &
 _MAX_POSITIONS = 1 << 20  # of all ranges a:b together
+_MAX_DIGITS = 30  # of a number
 _MAX_SHOWN = 200  # characters of a text that an error shows
 _EQUALS = re.compile(r"\s*=")
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[|&()\[\],:=.]))")
+
+
+class PatternTextError(ValueError):
+    """A text that stands for no pattern; the message is about its characters start … end − 1."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.start, self.end = start, end
 
 
 def _unpack(values: tuple[Any, ...]) -> list[int]:
@@ -70,7 +80,10 @@ def _usage(name: str, maker: Callable[..., Any]) -> str:
 
 
 def parse(text: str) -> Pattern:
-    """Return the pattern that the text stands for; `parse(str(pattern)) == pattern`."""
+    """Return the pattern that the text stands for; `parse(str(pattern)) == pattern`.
+
+    Raise a `PatternTextError`, which is a ValueError, if there is none.
+    """
     if not isinstance(text, str):
         raise TypeError(f"pattern: expected text, got {type(text).__name__}")
     parser = _Parser(text)
@@ -85,7 +98,8 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         if len(text) > _MAX_LENGTH:
-            raise ValueError(f"pattern: expected at most {_MAX_LENGTH:,} characters, got {len(text):,}")
+            message = f"pattern: expected at most {_MAX_LENGTH:,} characters, got {len(text):,}"
+            raise PatternTextError(message, _MAX_LENGTH, len(text))
         self.text = text
         self.at = self.after = self.depth = self.terms = self.positions = 0
         self.kind = self.token = ""
@@ -105,10 +119,15 @@ class _Parser:
             self.kind, self.token, self.after = "unknown", self.text[self.at], self.at
         return passed
 
-    def error(self, expected: str) -> ValueError:
+    def error(self, expected: str) -> PatternTextError:
         """Return the error of a text that has not what was expected at the current token."""
         text = self.text if len(self.text) <= _MAX_SHOWN else self.text[:_MAX_SHOWN] + "…"
-        return ValueError(f"pattern: expected {expected} at column {self.at + 1} of {text!r}, got {self.token!r}")
+        message = f"pattern: expected {expected} at column {self.at + 1} of {text!r}, got {self.token!r}"
+        return PatternTextError(message, self.at, max(self.after, self.at + (self.kind == "unknown")))
+
+    def error_since(self, start: int, message: str) -> PatternTextError:
+        """Return the error of what was read from `start` to the current token."""
+        return PatternTextError(message, start, start + len(self.text[start : self.at].rstrip()))
 
     def enter(self) -> None:
         """Count what is nested; raise if it goes too deep for Python's stack."""
@@ -123,18 +142,29 @@ class _Parser:
         self.advance()
 
     def pattern(self) -> Pattern:
+        start = self.at
         left = self.term()
         while self.token == "|":
             self.advance()
-            left = left | self.term()
+            left = self.combined(start, or_, left, self.term())
         return left
 
     def term(self) -> Pattern:
+        start = self.at
         left = self.factor()
         while self.token == "&":
             self.advance()
-            left = left & self.factor()
+            left = self.combined(start, and_, left, self.factor())
         return left
+
+    def combined(
+        self, start: int, operator: Callable[[Pattern, Pattern], Pattern], left: Pattern, right: Pattern
+    ) -> Pattern:
+        """Return two patterns combined; raise if they do not fit, with the place since `start`."""
+        try:
+            return operator(left, right)
+        except ValueError as reason:
+            raise self.error_since(start, str(reason)) from None
 
     def factor(self) -> Pattern:
         self.terms += 1
@@ -160,11 +190,13 @@ class _Parser:
         """Parse a name with its arguments; return what the maker of that name returns for them."""
         if self.kind != "name":
             raise self.error("a pattern")
+        start = self.at
         name = self.advance()
         if name not in makers:
             near = difflib.get_close_matches(name, makers, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ValueError(f"pattern: unknown name {name!r}; {hint}known: {', '.join(makers)}")
+            message = f"pattern: unknown name {name!r}; {hint}known: {', '.join(makers)}"
+            raise PatternTextError(message, start, start + len(name))
         values: list[Any] = []
         keywords: dict[str, Any] = {}
         if self.token == "(":
@@ -174,8 +206,12 @@ class _Parser:
                 inspect.signature(makers[name]).bind(*values, **keywords)
         except TypeError:
             given = ", ".join([*map(str, values), *(f"{key}={value}" for key, value in keywords.items())])
-            raise ValueError(f"pattern: expected {_usage(name, makers[name])}, got {name}({given})") from None
-        return makers[name](*values, **keywords)
+            message = f"pattern: expected {_usage(name, makers[name])}, got {name}({given})"
+            raise self.error_since(start, message) from None
+        try:
+            return makers[name](*values, **keywords)
+        except (TypeError, ValueError) as reason:
+            raise self.error_since(start, str(reason)) from None
 
     def arguments(self, values: list[Any], keywords: dict[str, Any]) -> None:
         """Parse arguments in parentheses into `values` and `keywords`."""
@@ -206,19 +242,28 @@ class _Parser:
         return value
 
     def integers(self) -> int | range:
-        first = int(self.advance())
+        start = self.at
+        first = self.integer()
         if self.token != ":":
             return first
         self.advance()
         if self.kind != "number":
             raise self.error("a number after ':'")
-        last = int(self.advance())
+        last = self.integer()
         if last <= first:
-            raise ValueError(f"pattern: expected a range that ascends, got {first}:{last} in {self.text!r}")
+            message = f"pattern: expected a range that ascends, got {first}:{last} in {self.text!r}"
+            raise self.error_since(start, message)
         self.positions += last - first
         if self.positions > _MAX_POSITIONS:
-            raise ValueError(f"pattern: expected ranges of at most {_MAX_POSITIONS:,} positions, got {first}:{last}")
+            message = f"pattern: expected ranges of at most {_MAX_POSITIONS:,} positions, got {first}:{last}"
+            raise self.error_since(start, message)
         return range(first, last)
+
+    def integer(self) -> int:
+        """Parse a number; Python would refuse to read thousands of digits."""
+        if len(self.token) > _MAX_DIGITS:
+            raise self.error("a number below 2³¹")
+        return int(self.advance())
 
     def items(self) -> list[Any]:
         self.skip("[")

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.core.memory import Memory
 from regard.core.scores import at_least_float32
 from regard.models.building import TranslationModel
 from regard.models.decoded import Decoded
@@ -35,9 +36,21 @@ class EnsembleState:
         """Return the state of the given sentences [B'] alone, in the given order."""
         return EnsembleState(tuple(state.keep(sentences) for state in self.members))
 
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """The keys and values of the source that the layers of each member read, one member after the other."""
+        return tuple(memory for state in self.members for memory in state.memories)
+
+    def with_memories(self, memories: Sequence[Memory]) -> EnsembleState:
+        """Return a state whose members read other memories of the source."""
+        following = iter(memories)
+        return EnsembleState(
+            tuple(state.with_memories([next(following) for _ in state.memories]) for state in self.members)
+        )
+
     def changed(self, change: Callable[[Tensor], Tensor]) -> EnsembleState:
         """Return a state in which `change` is applied to the attention weights of all members."""
-        return EnsembleState(tuple(state.changed(change) for state in self.members))
+        return self.with_memories([memory.changed(change) for memory in self.memories])
 
     def static(self, steps: int) -> EnsembleStaticState | None:
         """Return a copy in static buffers with room for so many further steps; None if a member has none."""

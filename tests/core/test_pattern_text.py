@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from regard import Blocks, Causal, Dilated, Full, Global, Pattern, Strided, Window, bigbird, longformer, per_head
-from regard.core.pattern_text import parse
+from regard.core.pattern_text import PatternTextError, parse
 from tests.core.test_patterns import patterns
 
 
@@ -67,3 +67,25 @@ def test_text_of_a_pattern_is_read_back(pattern: Pattern) -> None:
 def test_says_what_is_wrong(text: str, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("window(4) | globl(0)", "globl"),
+        ("window(4", ""),
+        ("causal & strided(0)", "strided(0)"),
+        ("full | window(1, 2, 3) ", "window(1, 2, 3)"),
+        ("window(4) @ 3", "@"),
+        ("global(0, 5:2)", "5:2"),
+        ("grid(2, 3).diagonal", "diagonal"),
+        ("per_head(causal) | per_head(causal, full)", "per_head(causal) | per_head(causal, full)"),
+        ("full | per_head(3)", "per_head(3)"),
+        ("window(" + "9" * 5000 + ")", "9" * 5000),
+    ],
+)
+def test_errors_know_their_place(text: str, place: str) -> None:
+    with pytest.raises(PatternTextError) as raised:
+        parse(text)
+    assert text[raised.value.start : raised.value.end] == place
+    assert raised.value.start == (text.index(place) if place else len(text))

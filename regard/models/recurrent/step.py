@@ -5,7 +5,7 @@ B sentences, S source positions, k hypotheses per sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -69,9 +69,19 @@ class RecurrentState:
         """The tensors that differ from step to step."""
         return [*(x for layer in self.hidden for x in layer), self.feed]
 
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """The keys and values of the source, which every step reads: one memory."""
+        return (self.memory,)
+
+    def with_memories(self, memories: Sequence[Memory]) -> RecurrentState:
+        """Return a state that reads another memory."""
+        (memory,) = memories
+        return replace(self, memory=memory)
+
     def changed(self, change: Callable[[Tensor], Tensor]) -> RecurrentState:
         """Return a state in which `change` is applied to all attention weights before they are used."""
-        return replace(self, memory=self.memory.changed(change))
+        return self.with_memories([memory.changed(change) for memory in self.memories])
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ positions so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from regard.core.kernels.few_queries import MAX_QUERIES
+from regard.core.memory import Memory
 from regard.core.multihead import MultiHeadMemory, Products
 from regard.core.patterns import Full
 from regard.core.static_cache import StaticKVCache, can_be_static
@@ -56,9 +57,19 @@ class TransformerState:
         caches = tuple(each.select(rows) for each in self._growing_caches)
         return replace(self, caches=caches, memory=tuple(each.select(sentences) for each in self.memory))
 
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """The keys and values of the source that the cross-attention of each layer reads."""
+        return tuple(each.memory for each in self.memory)
+
+    def with_memories(self, memories: Sequence[Memory]) -> TransformerState:
+        """Return a state whose layers read other memories of the source."""
+        pairs = zip(self.memory, memories, strict=True)
+        return replace(self, memory=tuple(replace(each, memory=memory) for each, memory in pairs))
+
     def changed(self, change: Callable[[Tensor], Tensor]) -> TransformerState:
         """Return a state in which `change` is applied to all cross-attention weights before they are used."""
-        return replace(self, memory=tuple(each.changed(change) for each in self.memory))
+        return self.with_memories([memory.changed(change) for memory in self.memories])
 
     def static(self, steps: int) -> TransformerStaticState | None:
         """Return a copy in static buffers with room for so many further steps; None if that is impossible."""

@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from regard.look.page import palette
 from regard.serving.errors import RequestError
-from regard.serving.studio import look, translate
+from regard.serving.studio import learn, look, patterns, translate
 
-VIEWS: tuple[APIRouter, ...] = (translate.router, look.router)
+VIEWS: tuple[APIRouter, ...] = (translate.router, look.router, learn.router, patterns.router)
 """the routers of the views; their paths begin with /api/studio/"""
 
 ASSETS = {"studio": "regard.serving.studio", "look": "regard.look", "compare": "regard.experiments.compare"}

@@ -87,6 +87,10 @@ class Translator(Predictor[AnyTranslationModel]):
         """Return the sides of a part of a text and of the output tokens for it."""
         return TranslatedPart(self._tracer.source(source), self._tracer.target(tokens))
 
+    def token_text(self, token: int) -> str:
+        """Return the text of a target token, as a trace has it; empty for the end token."""
+        return self._tracer.token_text(token)
+
     def target_tokens(self, trace: Trace) -> list[int]:
         """Return the target token ids of a trace."""
         return list(trace.target.tokens or self._tracer.encoded_target(trace.target.text).tokens)

@@ -105,16 +105,16 @@ class Tracer:
             tokens, *(column.tolist() for column in columns), strict=True
         ):
             others = [
-                (self._name(other), probability)
+                (self.token_text(other), probability)
                 for other, probability in zip(top_tokens, top_probabilities, strict=True)
                 if other != token and probability > 0
             ]
             steps.append(Step(float(np.exp(log_probability)), others))
         return steps
 
-    def _name(self, token: int) -> str:
-        """Return the text of a token without the mark of a word's beginning, a blank if it is that alone; empty for the
-        end token."""
+    def token_text(self, token: int) -> str:
+        """Return the text of a target token without the mark of a word's beginning, a blank if it is that alone; empty
+        for the end token."""
         return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "") or BLANK
 
 

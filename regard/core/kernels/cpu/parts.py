@@ -150,7 +150,7 @@ def layout_of(pattern: Pattern, queries: int, keys: int, position: int) -> Patte
 
 def _terms(pattern: Pattern, reach: int) -> tuple[PatternTerm, ...]:
     # A stride beyond the sequence leaves only i = j.
-    terms = [term if term.step < reach else term.unstrided & Window(0) for term in _as_union(pattern)]
+    terms = [term if term.step < reach else term.unstrided & Window(0) for term in as_union(pattern)]
     plain = [term for term in terms if term.step == 1]
     strided = [term for term in terms if term.step > 1]
     covered = reduce(or_, plain) if plain else None
@@ -161,12 +161,12 @@ def _terms(pattern: Pattern, reach: int) -> tuple[PatternTerm, ...]:
     return tuple(result)
 
 
-def _as_union(pattern: Pattern) -> list[Pattern]:
+def as_union(pattern: Pattern) -> list[Pattern]:
     """Return the pattern as a union of terms; & is distributed over | where a stride inside would otherwise be lost."""
     if isinstance(pattern, Either):
-        return [term for inner in pattern.patterns for term in _as_union(inner)]
+        return [term for inner in pattern.patterns for term in as_union(inner)]
     if isinstance(pattern, Both):
-        factors = [_as_union(inner) for inner in pattern.patterns]
+        factors = [as_union(inner) for inner in pattern.patterns]
         strides = any(term.step > 1 for terms in factors for term in terms)
         combinations = list(product(*factors))
         if strides and len(combinations) <= _MAX_TERMS:

@@ -88,8 +88,9 @@ def regroups(request: Request) -> bool:
 
 
 def pairs_in_tiles(request: Request, regroup: bool) -> int:
-    """Return how many pairs the tiles hold."""
-    parts = pattern_layout(request).parts(regroup)
+    """Return how many pairs the tiles hold. The layout is not cached: that of a million queries takes megabytes."""
+    assert isinstance(request.pattern, Pattern)
+    parts = PatternLayout(request.pattern, request.queries, request.keys, request.position).parts(regroup)
     return sum(part.step * tile.height * tile.width for part in parts for tile in part.all_tiles)
 
 

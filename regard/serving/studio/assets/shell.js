@@ -20,6 +20,8 @@ import { makeApi } from "./api.js";
 const VIEWS = [
   "translate",
   "look",
+  "learn",
+  "patterns",
 ];
 
 const parts = ["views", "model", "content", "announcement"];
