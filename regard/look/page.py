@@ -11,21 +11,20 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
+from regard.look.bundle import bundle
 from regard.look.colours import DARK, DARK_AGAINST, DARK_PAPER, LIGHT, LIGHT_AGAINST, LIGHT_PAPER, Paper, shades
 from regard.look.history import Moment
 from regard.look.page_data import of_moments, of_traces
 from regard.look.trace import Trace
 
-STYLES = ("page.css", "pictures.css")
-SCRIPTS = (
-    *("data.js", "drawing.js", "view.js", "grid.js", "links.js"),
-    *("texts.js", "steps.js", "time.js", "panels.js", "page.js"),
-)
-"""in order: each script uses those before it"""
+STYLES = ("look/page.css", "look/pictures.css")
+PACKAGES = {"look": "regard.look"}
+"""the first part of an asset's path → the package in whose folder `assets` it is"""
 
 
 def page(traces: Sequence[Trace], title: str | None = None) -> str:
@@ -56,15 +55,18 @@ def frame(traces: Sequence[Trace]) -> str:
 
 
 def _document(content: dict[str, Any], title: str) -> str:
-    return document(content, title, [asset(name) for name in STYLES], [asset(name) for name in SCRIPTS])
+    return document(content, title, STYLES, "look/page.js", PACKAGES)
 
 
-def document(content: dict[str, Any], title: str, styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """Return a self-contained HTML page: `content` as JSON, for scripts that read it from the element `data`.
+def document(
+    content: dict[str, Any], title: str, styles: Sequence[str], script: str, packages: Mapping[str, str]
+) -> str:
+    """Return a self-contained HTML page: `content` as JSON, for a script that reads it from the element `data`.
 
-    Styles and scripts are given as text, in order; the colours of all views come before them.
+    Styles and the script are paths of assets in `packages`. The modules that the script imports are bundled with it.
     """
-    style, script = _palette() + "".join(styles), _one_script(scripts)
+    read = partial(asset, packages=packages)
+    style, script = palette() + "".join(map(read, styles)), bundle(script, read)
     parts = {
         "title": html.escape(title),
         "style": style,
@@ -74,7 +76,7 @@ def document(content: dict[str, Any], title: str, styles: Sequence[str], scripts
         "data": _safe(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))),
     }
     # In one pass, so that placeholders in the inserted text are not replaced.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("look/page.html"))
 
 
 def _safe(text: str) -> str:
@@ -86,16 +88,10 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _palette() -> str:
-    """Return the CSS variables of both colour schemes."""
+def palette() -> str:
+    """Return the colours of all views as CSS variables, for both colour schemes."""
     colours = [_colours(LIGHT_PAPER, LIGHT, LIGHT_AGAINST), _colours(DARK_PAPER, DARK, DARK_AGAINST)]
     return f":root {{ {colours[0]} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {colours[1]} }} }}\n"
-
-
-def _one_script(scripts: Sequence[str]) -> str:
-    """Return scripts as one, whose names stay inside of it."""
-    joined = "\n".join(scripts)
-    return f'"use strict";\n(() => {{\n{joined}}})();\n'
 
 
 def _colours(paper: Paper, weights: tuple[str, ...], against: tuple[str, ...]) -> str:
@@ -104,6 +100,9 @@ def _colours(paper: Paper, weights: tuple[str, ...], against: tuple[str, ...]) -
     return " ".join(f"--{name}: {value};" for name, value in (paper._asdict() | lists).items())
 
 
-def asset(name: str, package: str = "regard.look") -> str:
-    """Return the text of a file in the folder `assets` of a package."""
-    return (files(package) / "assets" / name).read_text(encoding="utf-8")
+def asset(path: str, packages: Mapping[str, str] = PACKAGES) -> str:
+    """Return the text of an asset; the first part of its path says which package it belongs to."""
+    part, _, name = path.partition("/")
+    if part not in packages:
+        raise ValueError(f"asset {path!r}: expected a path that begins with one of {', '.join(packages)}")
+    return (files(packages[part]) / "assets" / name).read_text(encoding="utf-8")

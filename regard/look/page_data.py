@@ -1,7 +1,6 @@
 """The JSON that a page holds for its script. Weights are quantized to bytes, 255 for a weight of `top`.
 
-    {"end", "blank": the symbols for the end token and for a piece without visible text,
-     "moments": null, or [{"update", "epoch", "loss", "score"}, …],
+    {"moments": null, or [{"update", "epoch", "loss", "score"}, …],
      "traces": [for each moment, or once: [trace, …]],
      "cards": [[[name, value], …], …]}
 
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from regard.look.history import Moment
-from regard.look.table import BLANK, END
 from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
 
@@ -44,7 +42,7 @@ def of_moments(moments: Sequence[Moment]) -> dict[str, Any]:
 def _content(moments: list[dict[str, Any]] | None, traces: Sequence[Sequence[Trace]]) -> dict[str, Any]:
     cards: list[Any] = []  # the distinct ones, which `_trace` collects
     by_moment = [[_trace(trace, cards) for trace in some] for some in traces]
-    return {"end": END, "blank": BLANK, "moments": moments, "traces": by_moment, "cards": cards}
+    return {"moments": moments, "traces": by_moment, "cards": cards}
 
 
 def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:

@@ -134,7 +134,8 @@ def test_all_that_a_trace_says_is_there() -> None:
 
 def test_signs_and_colours_are_those_of_every_view() -> None:
     reader = Reader(page([marathi()]))
-    assert (reader.content["end"], reader.content["blank"]) == (END, BLANK)
+    script = reader.texts("script")[1]
+    assert f'const END = "{END}";' in script and f'const BLANK = "{BLANK}";' in script
     (style,) = reader.texts("style")
     light, dark = style.split("@media (prefers-color-scheme: dark)")[:2]
     for text, paper, is_dark in ((light, LIGHT_PAPER, False), (dark, DARK_PAPER, True)):

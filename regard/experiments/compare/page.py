@@ -12,15 +12,11 @@ from regard.config import folder as folders
 from regard.experiments.compare.comparison import Comparison
 from regard.experiments.compare.results import KindResult, RunResult
 from regard.experiments.compare.samples import SampleSentence
-from regard.look.page import asset, document
+from regard.look.page import document
 from regard.look.page_data import of_traces
 
-LOOK_STYLES = ("page.css", "pictures.css")
-LOOK_SCRIPTS = ("data.js", "drawing.js", "view.js", "grid.js", "panels.js")
-STYLES = ("compare.css",)
-SCRIPTS = ("results.js", "curves.js", "sentences.js", "compare.js")
-"""in order: each script uses those before it"""
-PACKAGE = "regard.experiments.compare"
+PACKAGES = {"look": "regard.look", "compare": "regard.experiments.compare"}
+STYLES = ("look/page.css", "look/pictures.css", "compare/compare.css")
 
 
 def comparison_page(comparison: Comparison, samples: Sequence[SampleSentence]) -> str:
@@ -35,9 +31,7 @@ def comparison_page(comparison: Comparison, samples: Sequence[SampleSentence]) -
             for sample in samples
         ],
     }
-    styles = [*(asset(name) for name in LOOK_STYLES), *(asset(name, PACKAGE) for name in STYLES)]
-    scripts = [*(asset(name) for name in LOOK_SCRIPTS), *(asset(name, PACKAGE) for name in SCRIPTS)]
-    return document(content, "Which attention is best?", styles, scripts)
+    return document(content, "Which attention is best?", STYLES, "compare/page.js", PACKAGES)
 
 
 def _facts(comparison: Comparison) -> list[list[str]]:

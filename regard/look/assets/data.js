@@ -1,31 +1,31 @@
-/* What the page holds, and the pictures that are made of it: names of rows and columns, and a number for each pair. */
+/* The content of a page (regard/look/page_data.py) as pictures: names of rows and columns, and a number for each pair. */
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const learning = data.moments !== null;
+export const END = "⏹"; /* of an end token; as in regard/look/table.py */
+export const BLANK = "␣"; /* of a piece without visible text */
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-const range = (count) => Array.from({ length: count }, (_, index) => index);
-const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : "–");
+export const range = (count) => Array.from({ length: count }, (_, index) => index);
+export const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : "–");
 /** Digits for weights of a picture: where all of them are small, two would tell nothing. */
-const digits = ({ top }) => (top < 0.05 ? 4 : 2);
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+export const digits = ({ top }) => (top < 0.05 ? 4 : 2);
+export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /** A side by its words or its units (pieces, but no cut within a character): its names label rows or columns. */
-function named(side, level) {
+export function named(side, level) {
   const texts = level === "words" ? side.words : side.units.map(([, text]) => text);
   const end = side.ended ? texts.length - 1 : -1;
-  const names = texts.map((text, index) => text.trim() || (index === end ? data.end : data.blank));
+  const names = texts.map((text, index) => text.trim() || (index === end ? END : BLANK));
   return { side, names, end, direction: side.direction, language: side.language };
 }
 
-function picture(rows, columns, values, more) {
+export function picture(rows, columns, values, more) {
   const across = columns.names.length;
   const at = (row, column) => values[row * across + column];
   return { rows, columns, values, height: rows.names.length, width: across, at, ...more };
 }
 
-/** The weights of one attention; a layer or head of −1 is the mean over all. */
-function attentionPicture(trace, { attention, layer, head, level }) {
+/** The weights of one attention; a layer or head of −1 is the mean over all. `fixed`: the darkest colour means 1. */
+export function attentionPicture(trace, { attention, layer, head, level, fixed = false }) {
   const given = trace.attentions[attention];
   const rows = named(trace[given.rows], level);
   const columns = named(trace[given.columns], level);
@@ -47,12 +47,12 @@ function attentionPicture(trace, { attention, layer, head, level }) {
   /* Long sentences spread their weights thin: the darkest colour is then less than 1, and the legend says so. In a
      history it must mean the same at all times. */
   const alone = rows.names.length === 1; /* one answer about a whole text: each word has little */
-  const top = learning ? 1 : alone ? most || 1 : Math.max(0.05, Math.ceil(most * 10 - 0.001) / 10);
+  const top = fixed ? 1 : alone ? most || 1 : Math.max(0.05, Math.ceil(most * 10 - 0.001) / 10);
   return picture(rows, columns, values, { low: 0, top, level });
 }
 
 /** The values of one kind of evidence about the weights; always by words. */
-function evidencePicture(trace, evidence) {
+export function evidencePicture(trace, evidence) {
   const { low, high, values } = trace.evidence[evidence];
   const top = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const numbers = Float32Array.from(bytes(values), (byte) => low + (byte / 255) * (high - low));
@@ -61,7 +61,7 @@ function evidencePicture(trace, evidence) {
 }
 
 /** The strongest of what a row looks at, or of what looks at a column: [index, value], the strongest first. */
-function strongest(shown, { row, column }, count) {
+export function strongest(shown, { row, column }, count) {
   const values = column < 0
     ? range(shown.width).map((index) => [index, shown.at(row, index)])
     : range(shown.height).map((index) => [index, shown.at(index, column)]);

@@ -1,14 +1,16 @@
 /* Elements and colours. Text from the data only ever becomes text nodes and attributes that cannot run. */
 
-function make(tag, properties = {}, ...children) {
+import { clamp, digits, number } from "./data.js";
+
+export function make(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-function draw(tag, properties = {}, ...children) {
+export function draw(tag, properties = {}, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 }
 
-function fill(element, properties, children) {
+export function fill(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
@@ -20,7 +22,7 @@ function fill(element, properties, children) {
 }
 
 /** A word or piece, in its own direction and language. */
-function lettering(named, index, tag = "span") {
+export function lettering(named, index, tag = "span") {
   const kind = index === named.end ? "end" : null;
   const manner = kind ? { dir: "ltr", title: "end" } : { dir: named.direction, lang: named.language };
   return make(tag, { class: kind, ...manner }, named.names[index]);
@@ -28,28 +30,29 @@ function lettering(named, index, tag = "span") {
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-function lengths(names, size, weight = 400) {
+export function lengths(names, size, weight = 400) {
   ruler.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
   return names.map((name) => ruler.measureText(name).width);
 }
 
 /** How high a picture may be before it scrolls. */
-const tallest = () => (window.parent !== window ? 640 : Math.max(420, 0.82 * window.innerHeight));
+export const tallest = () => (window.parent !== window ? 640 : Math.max(420, 0.82 * window.innerHeight));
 
 /** The shades that a CSS variable lists, from nothing to the top. */
-const listed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim().split(/\s+/);
+export const listed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim().split(/\s+/);
 
-let ramps = null;
+let ramps = null; /* the shades of the current colour scheme, read once */
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (ramps = null));
 
 /** [red, green, blue] of a value on a scale from −top over 0 to top. */
-function mixed(value, top) {
+export function mixed(value, top) {
   const parts = (shade) => [1, 3, 5].map((place) => parseInt(shade.slice(place, place + 2), 16));
   ramps ??= { for: listed("--weights").map(parts), against: listed("--against").map(parts) };
   const shades = value < 0 ? ramps.against : ramps.for;
   return shades[Math.round(clamp(Math.abs(value) / top, 0, 1) * (shades.length - 1))];
 }
 
-function colour(value, top) {
+export function colour(value, top) {
   const parts = mixed(value, top);
   const [red, green, blue] = parts.map((part) => (part / 255) ** 2.2);
   const light = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -57,7 +60,7 @@ function colour(value, top) {
 }
 
 /** Colour an element by a value. Next to nothing takes the colour away. */
-function tint(element, value, top) {
+export function tint(element, value, top) {
   const lit = value !== null && Math.abs(value) >= 0.04 * top;
   element.classList.toggle("lit", lit);
   if (!lit) return;
@@ -66,7 +69,7 @@ function tint(element, value, top) {
   element.style.setProperty("--tint-ink", ink);
 }
 
-function legend(shown) {
+export function legend(shown) {
   const stops = shown.low < 0 ? [listed("--against").reverse(), listed("--weights")] : [listed("--weights")];
   return make("div", { class: "legend", "aria-hidden": "true" },
     make("span", { class: "number" }, number(shown.low, shown.low ? 2 : 0)),

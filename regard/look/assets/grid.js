@@ -1,5 +1,9 @@
 /* The grid: a row for each word that looks, a column for each that is looked at, darker where the weight is larger. */
 
+import { clamp, number, range } from "./data.js";
+import { colour, lengths, lettering, make, mixed, tallest, tint } from "./drawing.js";
+import { View } from "./view.js";
+
 const BUILT = 5000; /* cells that are elements; more are pixels of a canvas, which the browser enlarges */
 
 const TILT = (50 * Math.PI) / 180;
@@ -33,7 +37,7 @@ function tilted(shown, room, long) {
   return { wide, high, top: head * Math.sin(TILT) + 18, tail: reach(wide), letters, headLetters, head, tilted: true };
 }
 
-class Grid extends View {
+export class Grid extends View {
   constructor(shown, options) {
     super(shown, options);
     const { room, whole, label } = options;

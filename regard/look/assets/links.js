@@ -1,9 +1,13 @@
 /* The links: both texts, and a curve from each word to those it looks at, thicker where the weight is larger. */
 
+import { clamp, number, range, strongest } from "./data.js";
+import { draw, fill, lengths, lettering, make, tint } from "./drawing.js";
+import { View } from "./view.js";
+
 const LINKS = 1000; /* curves that are drawn at most; what is pointed at shows its own, however weak */
 const NEAR = 40;
 
-class Links extends View {
+export class Links extends View {
   constructor(shown, options) {
     super(shown, options);
     const total = (side, size) => lengths(side.names, size).reduce((sum, length) => sum + length + 28, 0);

@@ -1,6 +1,9 @@
 /* What surrounds the picture: sentences to choose from, switches, other answers, the model's card. */
 
-function makeList(traces, choose) {
+import { number } from "./data.js";
+import { make } from "./drawing.js";
+
+export function makeList(traces, choose) {
   const text = (side) => side.units.map(([gap, letters]) => gap + letters).join("");
   const line = (side) => make("span", { dir: side.direction, lang: side.language }, text(side));
   const buttons = traces.map((trace, index) =>
@@ -18,7 +21,7 @@ function makeList(traces, choose) {
 }
 
 /** A few short options stand side by side, more of them in a menu: [value, name] each. */
-function makeChoice(what, name, options, value, change) {
+export function makeChoice(what, name, options, value, change) {
   const pick = (text) => change(options.find(([each]) => String(each) === text)[0]);
   const title = make("span", { class: "what" }, what);
   if (options.length > 3 || name === "evidence") {
@@ -33,7 +36,7 @@ function makeChoice(what, name, options, value, change) {
   return make("div", { class: "choice" }, what ? title : null, group);
 }
 
-function makeCandidates(trace) {
+export function makeCandidates(trace, learning = false) {
   if (!trace.candidates.length) return null;
   const title = learning ? "What it had to say" : "Answers the search found";
   const head = [title, "score", "log p"].map((name) => make("th", { scope: "col" }, name));
@@ -45,7 +48,7 @@ function makeCandidates(trace) {
 }
 
 /** What it says when its attention is taken from it, and how likely its answer is then. */
-function makeAltered(trace) {
+export function makeAltered(trace) {
   if (!trace.altered.length) return null;
   const titles = ["What it says without its attention", "", "log p"];
   const head = titles.map((name) =>
@@ -57,13 +60,13 @@ function makeAltered(trace) {
     make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
 }
 
-function makeCard(lines) {
+export function makeCard(lines) {
   if (!lines.length) return null;
   const items = lines.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
   return make("section", { "aria-label": "Model" }, make("h2", {}, "Model"), make("dl", { class: "card" }, items));
 }
 
-function makeKeys() {
+export function makeKeys(learning = false) {
   const key = (text) => make("kbd", {}, text);
   const steps = learning ? [" from validation to validation"] : [" step through decoding · ", key("Esc"), " shows all again"];
   const arrows = ["←", "→", "↑", "↓"].flatMap((arrow) => [key(arrow), " "]);

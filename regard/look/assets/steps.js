@@ -1,7 +1,10 @@
 /* Stepping: a slider that plays, and for each step the alternatives. */
 
+import { END, clamp, number } from "./data.js";
+import { lettering, make } from "./drawing.js";
+
 /** From 1 to `count`; `change(value)` when it moves. */
-function makePlayer({ label, count, value, pace, change, caption }) {
+export function makePlayer({ label, count, value, pace, change, caption }) {
   let timer = null;
   const slider = make("input", {
     type: "range", min: 1, max: count, value, "aria-label": label, input: () => (stop(), go(Number(slider.value))),
@@ -47,7 +50,7 @@ function makePlayer({ label, count, value, pace, change, caption }) {
 }
 
 /** `change(step)` is called with the number of units to show. */
-function makeSteps(trace, change) {
+export function makeSteps(trace, change) {
   const count = trace.target.units.length;
   const list = make("ol", { class: "bars" });
   const caption = (step) => `step ${step} of ${count}`;
@@ -74,7 +77,7 @@ function makeSteps(trace, change) {
 
   function bar(text, probability, chosen) {
     const { direction, language } = trace.target;
-    const side = { names: [text || data.end], end: text ? -1 : 0, direction, language };
+    const side = { names: [text || END], end: text ? -1 : 0, direction, language };
     return make("li", { class: chosen ? "chosen" : null },
       make("span", {}, lettering(side, 0)), make("i", { style: { "--probability": probability ?? 0 } }),
       make("span", { class: "number" }, probability === null ? "–" : `${number(100 * probability, 1)} %`));

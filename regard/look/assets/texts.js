@@ -1,7 +1,10 @@
 /* The two texts as they read, and in one line of words what is pointed at. */
 
-/** `point(key, index)`: which side, and which of its words or units. */
-function makePair(trace, level, point) {
+import { digits, number, strongest } from "./data.js";
+import { fill, lettering, listed, make, tint } from "./drawing.js";
+
+/** `point(key, index)`: which side, and which of its words or units; `press(key, word)` for a click on a word. */
+export function makePair(trace, level, point, press = null) {
   const parts = { source: { words: [], units: [] }, target: { words: [], units: [] } };
   const line = (key) => {
     const side = trace[key];
@@ -21,6 +24,10 @@ function makePair(trace, level, point) {
       point(key, part ? Number(level === "words" ? part.dataset.word : part.dataset.unit) : null);
     });
     text.addEventListener("pointerleave", () => point(key, null));
+    text.addEventListener("click", (event) => {
+      const part = event.target.closest("[data-word]");
+      if (part) press?.(key, Number(part.dataset.word));
+    });
     const name = side.language ? ` · ${side.language}` : "";
     return [make("dt", {}, (key === "source" ? "Source" : "Target") + name), text];
   };
@@ -72,7 +79,7 @@ function makeConfidence(values) {
 }
 
 /** One line: who looks at whom, and how much. */
-function showSummary(element, shown, focus, evidence) {
+export function showSummary(element, shown, focus, evidence) {
   const { row, column } = focus ?? { row: -1, column: -1 };
   const numeral = (value) => make("span", { class: "number" }, number(value, digits(shown)));
   const pill = (word, value) => make("span", { class: "pill" }, word, numeral(value));

@@ -1,6 +1,10 @@
 /* How it came about: the loss and the score over training, and a slider from validation to validation. */
 
-function makeTime(moments, change) {
+import { number } from "./data.js";
+import { draw, make } from "./drawing.js";
+import { makePlayer } from "./steps.js";
+
+export function makeTime(moments, change) {
   const curves = [makeCurve("Loss", "loss", 3, pick), makeCurve("Score", "score", 1, pick)];
   const caption = (value) => {
     const { update, epoch } = moments[value - 1];

@@ -3,11 +3,12 @@
    A focus is {row, column}, −1 for all of them. A view answers `under(event)`, the focus under the pointer; `first()`;
    `next(key)`, where a key leads or null; `follow()`, which scrolls to the focus; and has `light` and `reveal`. */
 
-class View {
-  /** `point(focus)` is called when something is pointed at, `point(null)` when no more. */
-  constructor(shown, { point }) {
+export class View {
+  /** `point(focus)` is called when something is pointed at, `point(null)` when no more; `press(focus)` for a click. */
+  constructor(shown, { point, press = null }) {
     this.shown = shown;
     this.point = point;
+    this.press = press;
     this.focus = null;
     this.revealedRows = shown.height;
   }
@@ -20,7 +21,9 @@ class View {
     element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.point(null));
     element.addEventListener("focus", () => element.matches(":focus-visible") && this.point(this.first()));
     element.addEventListener("blur", () => this.point(null));
+    element.addEventListener("click", (event) => this.press?.(this.under(event)));
     element.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && this.press) this.press(this.focus);
       const next = this.next(event.key);
       if (!next) return;
       event.preventDefault();

@@ -1,12 +1,17 @@
 /* Training curves: the chrF++ of every validation, a line for each run in the colour of its kind. */
 
-function makeCurves(highlight) {
+import { range } from "../look/data.js";
+import { draw, make } from "../look/drawing.js";
+import { makeChoice } from "../look/panels.js";
+import { kindClass, kindName, kindStyle, trainedKinds } from "./results.js";
+
+export function makeCurves(comparison, highlight) {
   const svg = draw("svg", { role: "img", "aria-label": "chrF++ on dev over training" });
   const state = { axis: 1, chosen: null };
   const keys = comparison.kinds.map((kind, index) => kind.shown === null ? null : make("li", {}, make("button", {
     type: "button", pointerenter: () => highlight(index), pointerleave: () => highlight(null),
     focus: () => highlight(index), blur: () => highlight(null),
-  }, kindName(index))));
+  }, kindName(comparison, index))));
   const axis = makeChoice("over", "axis", [[1, "Minutes"], [0, "Updates"]], state.axis, (value) => {
     state.axis = value;
     show();
@@ -16,7 +21,7 @@ function makeCurves(highlight) {
 
   function show() {
     const [width, height, left, foot] = [svg.clientWidth || 600, svg.clientHeight || 320, 34, 24];
-    const points = trainedKinds.flatMap((kind) => kind.curves.flatMap((curve) => curve.points));
+    const points = trainedKinds(comparison).flatMap((kind) => kind.curves.flatMap((curve) => curve.points));
     const last = Math.max(...points.map((point) => point[state.axis]), 1e-9);
     const top = Math.max(...points.map((point) => point[2]), 1);
     const step = niceStep(top / 5);

@@ -1,19 +1,21 @@
 /* The kinds and their table, the best first. */
 
-const comparison = data.comparison;
-const trainedKinds = comparison.kinds.filter((kind) => kind.shown !== null);
+import { number } from "../look/data.js";
+import { make } from "../look/drawing.js";
+
+export const trainedKinds = (comparison) => comparison.kinds.filter((kind) => kind.shown !== null);
 const COLOURS = 8;
 
 /** The colour of a kind, which all parts of the page share. */
-const kindStyle = (index) => ({ "--kind": `var(--kind-${index % COLOURS})` });
-const kindClass = (index, name) => [name, index >= COLOURS && "dashed"].filter(Boolean).join(" ");
+export const kindStyle = (index) => ({ "--kind": `var(--kind-${index % COLOURS})` });
+export const kindClass = (index, name) => [name, index >= COLOURS && "dashed"].filter(Boolean).join(" ");
 
-function kindName(index, tag = "span") {
+export function kindName(comparison, index, tag = "span") {
   const swatch = make("i", { class: kindClass(index, "swatch"), style: kindStyle(index), "aria-hidden": "true" });
   return make(tag, { class: "kind" }, swatch, make("span", {}, comparison.kinds[index].name));
 }
 
-function makeConclusions() {
+export function makeConclusions(comparison) {
   return make("div", { class: "conclusions" }, comparison.conclusions.map((text) => make("p", {}, text)));
 }
 
@@ -23,11 +25,11 @@ const COLUMNS = [
   ["minutes", "minutes", 1, ""], ["sentences/s", "sentences_per_second", 0, ""], ["parameters", "parameters", 0, ""],
 ];
 
-function makeResults(highlight) {
-  const shown = COLUMNS.filter(([, name]) => name === null || trainedKinds.some((kind) => kind.values[name]));
+export function makeResults(comparison, highlight) {
+  const shown = COLUMNS.filter(([, name]) => name === null || trainedKinds(comparison).some((kind) => kind.values[name]));
   const head = ["kind", ...shown.map(([title]) => title)].map((title) => make("th", { scope: "col" }, title));
   const rows = comparison.kinds.map((kind, index) => {
-    const name = make("td", {}, kindName(index), make("span", { class: "settings" }, kind.settings));
+    const name = make("td", {}, kindName(comparison, index), make("span", { class: "settings" }, kind.settings));
     const cells = kind.shown === null
       ? [make("td", { class: "failure", colspan: shown.length }, `failed: ${kind.failures[0]}`)]
       : shown.map((column) => make("td", {}, cellText(kind, column)));
@@ -53,7 +55,7 @@ function cellText(kind, [, name, places, unit]) {
   return [mean, make("span", { class: "range" }, ` ${number(value.low, 1)} … ${number(value.high, 1)}`)];
 }
 
-function makeFacts() {
+export function makeFacts(comparison) {
   const items = comparison.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
   return make("dl", { class: "card" }, items);
 }

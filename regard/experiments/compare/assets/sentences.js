@@ -1,16 +1,24 @@
 /* Sentences of dev: what every kind makes of one, and the attention of all kinds side by side. */
 
+import { attentionPicture, clamp, number, range } from "../look/data.js";
+import { lettering, make } from "../look/drawing.js";
+import { Grid } from "../look/grid.js";
+import { kindName, trainedKinds } from "./results.js";
+
 /** The trace of a sentence by the `place`-th of the trained kinds. */
-const traceOf = (sentence, place) => data.traces[0][sentence * trainedKinds.length + place];
+const traceOf = ({ comparison, traces }, sentence, place) =>
+  traces[0][sentence * trainedKinds(comparison).length + place];
 const textOf = (side) => side.units.map(([gap, letters]) => gap + letters).join("");
 
-function makeSentences() {
-  const chosen = trainedKinds.map(() => ({ attention: 0, layer: -1, head: -1, level: "words" }));
+/** `content`: that of a page of traces (regard/look/page_data.py), and the comparison. */
+export function makeSentences(content) {
+  const kinds = trainedKinds(content.comparison);
+  const chosen = kinds.map(() => ({ attention: 0, layer: -1, head: -1, level: "words" }));
   const [texts, grids] = [make("dl", { class: "texts" }), make("div", { class: "grids" })];
   const main = make("div", {}, texts, grids);
   let sentence = 0;
   let figures = [];
-  const list = sentenceList((index) => {
+  const list = sentenceList(content, (index) => {
     sentence = index;
     show();
   });
@@ -18,11 +26,11 @@ function makeSentences() {
 
   function show() {
     list.show(sentence);
-    showTexts(texts, sentence);
+    showTexts(texts, content, sentence);
     const columns = clamp(Math.floor(main.clientWidth / 380), 1, 3);
     grids.style.setProperty("grid-template-columns", `repeat(${columns}, minmax(0, 1fr))`);
     const room = (main.clientWidth - 36 * (columns - 1)) / columns - 6;
-    figures = trainedKinds.map((_, place) => makeFigure(sentence, place, chosen[place], room, light, show));
+    figures = kinds.map((_, place) => makeFigure(content, sentence, place, chosen[place], room, light, show));
     grids.replaceChildren(...figures.map((figure) => figure.element));
   }
 
@@ -37,9 +45,9 @@ function makeSentences() {
   return { element, show };
 }
 
-function sentenceList(choose) {
-  const { direction, language } = traceOf(0, 0).source;
-  const buttons = comparison.sentences.map(({ source, scores }, index) => {
+function sentenceList(content, choose) {
+  const { direction, language } = traceOf(content, 0, 0).source;
+  const buttons = content.comparison.sentences.map(({ source, scores }, index) => {
     const spread = Math.max(...scores) - Math.min(...scores);
     return make("button", { type: "button", click: () => choose(index) },
       make("span", { class: "spread", title: "difference in chrF++ between kinds" }, number(spread, 0)),
@@ -53,9 +61,10 @@ function sentenceList(choose) {
   return { element, show };
 }
 
-function showTexts(element, sentence) {
+function showTexts(element, content, sentence) {
+  const { comparison } = content;
   const { references, scores } = comparison.sentences[sentence];
-  const { source, target } = traceOf(sentence, 0);
+  const { source, target } = traceOf(content, sentence, 0);
   const row = (kind, title, side, text, score) => make("div", { class: kind }, make("dt", {}, title),
     make("dd", { dir: side.direction, lang: side.language, class: text ? null : "nothing" }, text || "nothing"),
     make("dd", { class: "number", title: score === null ? null : "chrF++ of this sentence" }, score === null ? "" : number(score, 0)));
@@ -63,15 +72,16 @@ function showTexts(element, sentence) {
   element.replaceChildren(
     row("source", "source", source, textOf(source), null),
     ...references.map((text) => row("reference", "reference", manner, text, null)),
-    ...trainedKinds.map((kind, place) =>
-      row("", kindName(comparison.kinds.indexOf(kind)), manner, textOf(traceOf(sentence, place).target), scores[place])));
+    ...trainedKinds(comparison).map((kind, place) => row("", kindName(comparison, comparison.kinds.indexOf(kind)),
+      manner, textOf(traceOf(content, sentence, place).target), scores[place])));
 }
 
 /** The attention of one kind: the mean over all layers and heads, or of a chosen one. */
-function makeFigure(sentence, place, options, room, light, show) {
-  const trace = traceOf(sentence, place);
+function makeFigure(content, sentence, place, options, room, light, show) {
+  const { comparison } = content;
+  const trace = traceOf(content, sentence, place);
   const given = trace.attentions[options.attention];
-  const kind = comparison.kinds.indexOf(trainedKinds[place]);
+  const kind = comparison.kinds.indexOf(trainedKinds(comparison)[place]);
   const pick = (name, count, title) => {
     const numbers = [[-1, "mean"], ...range(count).map((index) => [index, String(index)])];
     return count < 2 ? null : makeMenu(title, numbers, options[name], (value) => {
@@ -79,7 +89,7 @@ function makeFigure(sentence, place, options, room, light, show) {
       show();
     });
   };
-  const caption = make("figcaption", {}, kindName(kind, "strong"),
+  const caption = make("figcaption", {}, kindName(comparison, kind, "strong"),
     pick("layer", given.layers, "layer"), pick("head", given.heads, "head"));
   const pointed = make("p", { class: "pointed", "aria-live": "polite" });
   const shown = { ...attentionPicture(trace, options), top: 1 }; /* the same colours for the same weights in all grids */
