@@ -2,7 +2,7 @@
 
     {"moments": null, or [{"update", "epoch", "loss", "score"}, …],
      "traces": [for each moment, or once: [trace, …]],
-     "cards": [[[name, value], …], …]}
+     "cards": [{"lines": [[name, text], …], "confusion": null or {"labels", "counts"}}, …]}
 
 A side has words, and units: its pieces, joined where a piece boundary would split a grapheme. Weights are given by
 units, and by words where these differ.
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from regard.look.card_view import card_view
 from regard.look.history import Moment
 from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
@@ -46,10 +46,11 @@ def _content(moments: list[dict[str, Any]] | None, traces: Sequence[Sequence[Tra
 
 
 def _trace(trace: Trace, cards: list[Any]) -> dict[str, Any]:
-    card = [[name, _card_text(value)] for name, value in trace.model.items()]
+    card = card_view(trace.model)
     if card not in cards:
         cards.append(card)
     return {
+        "answer": "label" if any(each.name == "pool" for each in trace.attentions) else "text",
         "source": _side(trace.source, [term.source for term in trace.terms]),
         "target": _side(trace.target, [term.target for term in trace.terms]),
         "attentions": [_attention(trace, each) for each in trace.attentions],
@@ -136,16 +137,3 @@ def _packed(values: Matrix) -> str:
 def _number(value: float, digits: int = 4) -> float | None:
     """Return a rounded number, or None for NaN and infinity, which JSON does not have."""
     return round(float(value), digits) if math.isfinite(value) else None
-
-
-def _card_text(value: Any) -> str:
-    """Return a value of the model card as short text: hashes are cut, nested objects such as signatures left out."""
-    if isinstance(value, dict):
-        return " · ".join(f"{name} {_card_text(each)}" for name, each in value.items() if not isinstance(each, dict))
-    if isinstance(value, list | tuple):
-        return ", ".join(_card_text(each) for each in value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", str(value))

@@ -9,7 +9,7 @@ from regard.look.page import history_page, page
 from regard.look.table import END
 from regard.look.trace import Trace
 from tests.look.browser import Open, at, lit, lit_heads, point, report, summary
-from tests.look.traces import MARATHI, arabic, chinese, many_heads, marathi, moments, plain
+from tests.look.traces import MARATHI, arabic, chinese, label, many_heads, marathi, moments, plain
 
 
 def test_pointing_at_a_cell(show: Open) -> None:
@@ -204,6 +204,19 @@ def test_doubtful_words_are_shaded_until_something_is_pointed_at(show: Open) -> 
     assert target.locator(".lit").all_inner_texts() == doubtful
     tab.locator("input[value=units]").check(force=True)
     assert target.locator(".lit").all_inner_texts() == doubtful
+
+
+def test_a_label(show: Open) -> None:
+    """A classifier has words of its own: text, label, probabilities; its confusion matrix is a table."""
+    tab = show(page([label()]))
+    assert tab.locator(".pair dt").all_inner_texts() == ["Text", "Label"]
+    bars = [item.split("\n") for item in tab.get_by_label("Probabilities").locator("li").all_inner_texts()]
+    assert bars == [["excuse", "87.4 %"], ["news", "10.0 %"], ["<i>advert</i>", "2.6 %"]]
+    assert "Target" not in tab.inner_text("main") and "search found" not in tab.inner_text("main")
+    table = tab.locator("table.confusion")
+    assert table.locator("tbody tr").nth(1).inner_text().split("\t") == ["news", "5", "60", "1"]
+    assert "accuracy 90.8 % · macro-F1 88.1, on 120 texts" in tab.locator(".card").inner_text()
+    assert tab.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_sentences(show: Open) -> None:

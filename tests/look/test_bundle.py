@@ -15,12 +15,13 @@ def reader(modules: dict[str, str]) -> Callable[[str], str]:
 
 def test_modules_come_after_those_they_import_and_once() -> None:
     modules = {
-        "page/main.js": 'import { one } from "./one.js";\nimport {\n  two,\n  three,\n} from "../other/two.js";\n\none();\n',
+        "page/main.js": 'import { one } from "./one.js";\nimport {\n  two, three,\n} from "../other/two.js";\none();\n',
         "page/one.js": 'import { two } from "../other/two.js";\nexport function one() {}\n',
         "other/two.js": "export const two = 2;\nexport class three {}\nconst own = 1;\n",
     }
     assert bundle("page/main.js", reader(modules)) == (
-        '"use strict";\n(() => {\nconst two = 2;\nclass three {}\nconst own = 1;\n\nfunction one() {}\n\n\none();\n})();\n'
+        '"use strict";\n(() => {\nconst two = 2;\nclass three {}\nconst own = 1;\n'
+        "\nfunction one() {}\n\none();\n})();\n"
     )
 
 

@@ -126,8 +126,8 @@ def test_all_that_a_trace_says_is_there() -> None:
         values = packed["low"] + scale * unpacked(packed["values"], *evidence.values.shape)
         np.testing.assert_allclose(values, evidence.values, atol=scale * HALF)
         assert (packed["name"], packed["agreement"]) == (evidence.name, evidence.agreement)
-    assert ["scores", "chrF++ 71.3 · BLEU 48.2"] in content["cards"][result["card"]]
-    assert ["languages", "en, mr"] in content["cards"][result["card"]]
+    lines = content["cards"][result["card"]]["lines"]
+    assert ["Scores", "chrF++ 71.3 · BLEU 48.2"] in lines and ["Languages", "en → mr"] in lines
     assert [result[name]["direction"] for name in ("source", "target")] == ["ltr", "ltr"]
     assert Reader(page([arabic()])).content["traces"][0][0]["source"]["direction"] == "rtl"
 
@@ -149,9 +149,8 @@ def test_the_card_in_short_lines() -> None:
     trace = marathi()
     card = {"data": {"sha256": "0123456789abcdef" * 4, "lines": 24000}, "scores": {"bleu": 48.2345, "signatures": {}}}
     given_trace = Trace(trace.source, trace.target, trace.attentions, model=card)
-    assert Reader(page([given_trace])).content["cards"] == [
-        [["data", "sha256 0123456789ab… · lines 24,000"], ["scores", "bleu 48.23"]]
-    ]
+    lines = [["Trained on", "sha256 0123456789ab… · lines 24,000"], ["Scores", "BLEU 48.2"]]
+    assert Reader(page([given_trace])).content["cards"] == [{"lines": lines, "confusion": None}]
 
 
 def test_the_title() -> None:
@@ -181,7 +180,7 @@ def test_text_cannot_become_markup(text: str) -> None:
     result = reader.content["traces"][0][0]
     assert "".join(gap + letters for gap, letters in result["source"]["units"]) == text
     assert result["candidates"][0][0] == text == result["steps"][0][0][2][0][0] == result["evidence"][0]["name"]
-    assert reader.content["cards"] == [[[text, text]]]
+    assert reader.content["cards"][0]["lines"] == [[text, text]]
 
 
 @settings(max_examples=60, deadline=None)

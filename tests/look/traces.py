@@ -16,7 +16,7 @@ CARD = {
     "parameters": 8_400_000,
     "seed": 1,
     "minutes": 2.5,
-    "scores": {"chrF++": 71.3, "BLEU": 48.2},
+    "scores": {"chrf": 71.3, "bleu": 48.2},
 }
 
 OLD_MAN = "The old man is reading a newspaper in the garden."
@@ -153,6 +153,27 @@ def plain(source: str, target: str) -> Trace:
         side(source, [source]),
         side(target, [target]),
         [AttentionWeights("cross", np.full((1, 1, 2, 2), 0.5, np.float32))],
+    )
+
+
+def label() -> Trace:
+    """A classifier's answer about a text, as `regard classify` traces it."""
+    text = "The dog ate my homework again."
+    source = side(text, ["The", "dog", "ate", "my", "home", "work", "again", "."], end=False)
+    weights = looking([(1, 4, 5)], len(source.pieces), 2.5)[None, None]
+    answers = [("excuse", 0.874), ("news", 0.1), ("<i>advert</i>", 0.026)]
+    counts = [[40, 3, 0], [5, 60, 1], [0, 2, 9]]
+    scores = {"accuracy": 90.83, "macro_f1": 88.1, "texts": 120, "labels": [name for name, _ in answers]}
+    return Trace(
+        source,
+        side("excuse", ["excuse"], end=False),
+        [AttentionWeights("pool", weights)],
+        [Step(0.874, answers[1:])],
+        [Candidate(name, share, float(np.log(share))) for name, share in answers],
+        {
+            "data": {"name": "notes.tsv", "train_pairs": 2400, "dev_pairs": 120},
+            "scores": scores | {"confusion": counts},
+        },
     )
 
 

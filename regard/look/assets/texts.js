@@ -29,7 +29,8 @@ export function makePair(trace, level, point, press = null) {
       if (part) press?.(key, Number(part.dataset.word));
     });
     const name = side.language ? ` · ${side.language}` : "";
-    return [make("dt", {}, (key === "source" ? "Source" : "Target") + name), text];
+    const titles = trace.answer === "label" ? { source: "Text", target: "Label" } : { source: "Source", target: "Target" };
+    return [make("dt", {}, titles[key] + name), text];
   };
   const long = trace.source.units.length + trace.target.units.length > 90;
   /* One answer about a text: the text itself is the picture, and is shown as a whole. */

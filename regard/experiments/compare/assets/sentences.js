@@ -3,12 +3,12 @@
 import { attentionPicture, clamp, number, range } from "../look/data.js";
 import { lettering, make } from "../look/drawing.js";
 import { Grid } from "../look/grid.js";
+import { textOf } from "../look/panels.js";
 import { kindName, trainedKinds } from "./results.js";
 
 /** The trace of a sentence by the `place`-th of the trained kinds. */
 const traceOf = ({ comparison, traces }, sentence, place) =>
   traces[0][sentence * trainedKinds(comparison).length + place];
-const textOf = (side) => side.units.map(([gap, letters]) => gap + letters).join("");
 
 /** `content`: that of a page of traces (regard/look/page_data.py), and the comparison. */
 export function makeSentences(content) {
