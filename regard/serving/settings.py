@@ -33,4 +33,6 @@ class ServerSettings:
     keep_loaded: float | None = 600.0  # seconds after its last use that a model stays in memory; None: always
     device: str | None = None
     precision: Precision = "auto"
+    comparisons: Sequence[Path] = ()  # folders of `regard compare`, for the page
+    work: Path = Path("regard-studio")  # where the page keeps its trainings
     limits: Limits = field(default_factory=Limits)

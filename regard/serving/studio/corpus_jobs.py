@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from regard.look.diagnostics import MISSED, REPEATED
@@ -40,7 +41,7 @@ class CorpusJob:
         """Translate the test set."""
         try:
             for first in range(0, len(self.sources), CHUNK):
-                self.rows += await self.model.call(lambda translator, first=first: self._chunk(translator, first))
+                self.rows += await self.model.call(partial(self._chunk, first=first))
             texts = [row.translation for row in self.rows]
             self.scores = await asyncio.to_thread(score, texts, self.references)
             self.state = "done"

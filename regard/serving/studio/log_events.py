@@ -46,7 +46,10 @@ class LogTail:
         while len(entries) < MAX_ENTRIES and (line := file.readline(MAX_LINE)).endswith(b"\n"):
             try:
                 entry = json.loads(line)
-            except (ValueError, RecursionError):  # the log was replaced by another one, and this is the middle of a line
+            except (
+                ValueError,
+                RecursionError,
+            ):  # the log was replaced, and this is the middle of a line
                 if self.restarted or not self.position:
                     self.position += len(line)  # or a line that is damaged
                     continue

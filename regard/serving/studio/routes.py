@@ -8,11 +8,18 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response
 
 from regard.serving.errors import RequestError
+from regard.serving.studio import classify, compare, corpus, training
+from regard.serving.studio.state import StudioState
 
-VIEWS: tuple[APIRouter, ...] = ()
+VIEWS: tuple[APIRouter, ...] = (
+    compare.router,
+    corpus.router,
+    training.router,
+    classify.router,
+)
 """the routers of the views; their paths begin with /api/studio/"""
 
-ASSETS = {"studio": "regard.serving.studio", "look": "regard.look"}
+ASSETS = {"studio": "regard.serving.studio", "look": "regard.look", "compare": "regard.experiments.compare"}
 """the first part of an asset's path → the package in whose folder `assets` it is"""
 
 TYPES = {
@@ -25,6 +32,7 @@ TYPES = {
 
 def add_to(app: FastAPI) -> None:
     """Add the page and the routes of its views to a server."""
+    app.state.studio = StudioState.of(app.state.server)
     for view in VIEWS:
         app.include_router(view, prefix="/api/studio")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, FastAPI, Request
 
 from regard.experiments.compare.reading import read_comparison
 from regard.serving.server import ServerState
@@ -35,6 +37,13 @@ class StudioState:
         """End what is under way: a training with a checkpoint."""
         self.corpora.close()
         await self.trainings.close()
+
+
+@asynccontextmanager
+async def closing(app: FastAPI) -> AsyncIterator[None]:
+    """End what is under way when the server ends."""
+    yield
+    await cast(StudioState, app.state.studio).close()
 
 
 def studio_state(request: Request) -> StudioState:

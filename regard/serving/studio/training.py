@@ -17,7 +17,7 @@ from regard.runtime.processes import available_cores
 from regard.serving.errors import RequestError
 from regard.serving.server import Server, ServerState
 from regard.serving.studio.log_events import LogTail, log_events
-from regard.serving.studio.state import Studio
+from regard.serving.studio.state import Studio, closing
 from regard.serving.studio.training_job import StudioTraining, data_folder
 from regard.serving.studio.uploads import save_uploads
 
@@ -27,7 +27,7 @@ MAX_SETTINGS = 40
 RECIPES = {"translate": ("rnn", "transformer", "article"), "classify": ("classify",)}
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 
-router = APIRouter(tags=["training"])
+router = APIRouter(tags=["training"], lifespan=closing)
 
 
 def refusal(server: ServerState) -> str | None:

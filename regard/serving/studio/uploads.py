@@ -1,4 +1,4 @@
-"""Files that come with a request: saved under safe names, and read by the readers of `regard evaluate`, up to a limit."""
+"""Files that come with a request: saved under safe names, and read as `regard evaluate` reads, up to a limit."""
 
 from __future__ import annotations
 
