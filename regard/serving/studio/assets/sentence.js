@@ -1,0 +1,82 @@
+/* One sentence of a test set: its attention, and its translation to correct and save as a pair for `regard tune`. */
+
+import { make } from "../look/drawing.js";
+import { makeExplorer } from "../look/explorer.js";
+
+const oneLine = (text) => text.replace(/\s+/g, " ").trim();
+
+export function makeSentence({ api, download, problem, close, move }) {
+  const pairs = new Map(); /* source → its corrected translation */
+  let explorer = null;
+  let shown = null;
+  const button = (text, click, more = {}) => make("button", { type: "button", class: "button", click, ...more }, text);
+  const heading = make("h2", { tabindex: -1 });
+  const texts = make("dl", { class: "pair" });
+  const edit = make("textarea", { rows: 2, "aria-label": "Corrected translation" });
+  const saved = make("p", { class: "hint", role: "status" });
+  const file = button("Download pairs.tsv", () => save(), { hidden: true });
+  const picture = make("div", {});
+  const element = make("div", { class: "sentence" },
+    make("div", { class: "choices" }, button("← All sentences", close), button("Previous", () => move(-1)),
+      button("Next", () => move(1))),
+    heading, picture, texts,
+    make("div", { class: "correct" }, make("h3", {}, "A better translation?"), edit,
+      make("div", { class: "choices" }, button("Save as a pair", () => keep()), file), saved));
+
+  async function show(job, row, model) {
+    shown = row;
+    heading.textContent = `Sentence ${row.number + 1} · chrF++ ${row.score.toFixed(1)}`;
+    const to = model.languages?.[1] ?? null;
+    texts.replaceChildren(...row.references.flatMap((text) =>
+      [make("dt", {}, "Reference"), make("dd", { dir: "auto", lang: to }, text || "(nothing)")]));
+    edit.value = pairs.get(row.source) ?? row.translation;
+    edit.dir = "auto";
+    if (to) edit.lang = to;
+    edit.rows = Math.max(2, Math.ceil(edit.value.length / 80));
+    report("");
+    picture.classList.add("waiting");
+    heading.focus();
+    try {
+      const { content } = await api.get(`/api/studio/corpus/${job.id}/rows/${row.number}`, { key: "row" });
+      if (shown !== row) return;
+      showPicture(content);
+      problem.show(null);
+    } catch (error) {
+      problem.show(error);
+    }
+  }
+
+  function showPicture(content) {
+    picture.classList.remove("waiting");
+    if (content && explorer) {
+      explorer.show(content);
+      return;
+    }
+    explorer?.destroy();
+    explorer = null;
+    if (!content) return picture.replaceChildren(make("p", { class: "hint" }, "There is nothing to look at."));
+    explorer = makeExplorer(content, { without: ["keys"] });
+    picture.replaceChildren(explorer.element);
+    return explorer.render();
+  }
+
+  function keep() {
+    const target = oneLine(edit.value);
+    if (!target) return report("A pair needs a translation.");
+    pairs.set(shown.source, target);
+    return report("Saved.");
+  }
+
+  function report(words) {
+    const count = `${pairs.size} pair${pairs.size === 1 ? "" : "s"} saved for regard tune`;
+    saved.textContent = [words, pairs.size ? `${count}; download them before you leave the page.` : ""].filter(Boolean).join(" ");
+    file.hidden = !pairs.size;
+  }
+
+  function save() {
+    const lines = [...pairs].map(([source, target]) => `${oneLine(source)}\t${target}\n`);
+    download("pairs.tsv", new Blob(lines, { type: "text/tab-separated-values" }));
+  }
+
+  return { element, show, destroy: () => explorer?.destroy() };
+}

@@ -1,0 +1,176 @@
+/* One training: how far it is, its curves, the samples of its validations, and its attention from one to the next. */
+
+import { number } from "../look/data.js";
+import { make } from "../look/drawing.js";
+import { makeExplorer } from "../look/explorer.js";
+import { makeCurve } from "../look/time.js";
+import { makeProgress, section } from "./parts.js";
+
+const MAX_POINTS = 400; /* of a curve; of more, some are left out */
+const MAX_SAMPLES = 50;
+
+export function makeRun(name, { api, problem, announce, changed, finished }) {
+  const path = `/api/studio/training/${encodeURIComponent(name)}`;
+  const state = { status: null, updates: [], validations: [], message: "" };
+  let source = null;
+  let explorer = null;
+  let drawing = false;
+  const progress = makeProgress("Progress of the training");
+  const button = (text, click) => make("button", { type: "button", class: "button", click }, text);
+  const stop = button("Stop", () => act("stop"));
+  const resume = button("Resume", () => act("resume"));
+  const facts = make("div", { class: "run-facts", role: "status" });
+  const command = make("details", { class: "command" }, make("summary", {}, "Command"), make("code", {}));
+  const curves = [
+    { curve: makeCurve("Training loss", "loss", 3, (index) => pick(state.shownUpdates[index].update)), of: () => state.shownUpdates },
+    { curve: makeCurve("Loss on dev", "dev_loss", 3, (index) => pick(state.validations[index].update)), of: () => state.validations },
+    { curve: makeCurve("Score on dev", "shown_score", 1, (index) => pick(state.validations[index].update)), of: () => state.validations },
+  ];
+  const curveSection = make("div", { class: "curves" }, curves.map(({ curve }) => curve.element));
+  const samples = make("tbody", {});
+  const sampleHead = make("tr", {});
+  const sampleSection = section("A sentence of dev at each validation",
+    make("div", { class: "sideways" }, make("table", { class: "samples" }, make("thead", {}, sampleHead), samples)));
+  const history = make("div", { class: "history" });
+  const historySection = section("Where it looked, from validation to validation", history);
+  const element = make("div", { class: "run" },
+    make("div", { class: "panel run-head" }, facts, progress.element, make("div", { class: "choices foot" }, stop, resume), command),
+    curveSection, historySection, sampleSection);
+  [curveSection, historySection, sampleSection].forEach((part) => (part.hidden = true));
+  const observer = new ResizeObserver(() => draw());
+  observer.observe(curveSection);
+
+  function begin() {
+    source = new EventSource(`${path}/events`);
+    const on = (event, call) => source.addEventListener(event, ({ data }) => call(JSON.parse(data)));
+    on("status", showStatus);
+    on("restart", () => Object.assign(state, { updates: [], validations: [] }));
+    on("entries", take);
+    on("end", () => source.close());
+  }
+
+  async function act(what) {
+    try {
+      showStatus(await api.post(`${path}/${what}`, {}));
+      problem.show(null);
+      if (source.readyState === EventSource.CLOSED) begin();
+      changed();
+    } catch (error) {
+      problem.show(error);
+    }
+  }
+
+  function showStatus(status) {
+    const before = state.status;
+    state.status = status;
+    const live = status.state === "running" || status.state === "stopping";
+    progress.element.hidden = !live;
+    if (live) progress.show(status.fraction || null, status.activity ?? "");
+    stop.hidden = status.state !== "running";
+    resume.hidden = !status.resumable;
+    command.hidden = !status.command;
+    command.lastChild.textContent = status.command ?? "";
+    showFacts();
+    if (!before || before.state === status.state) return;
+    announce(`${name}: ${status.state}`);
+    changed();
+    if (status.state === "finished") finished();
+    if (!live) showHistory();
+  }
+
+  function showFacts() {
+    const { status, updates, validations } = state;
+    const words = {
+      running: "is running", stopping: "writes a checkpoint", finished: "has finished", failed: "failed",
+      stopped: "is stopped; it can be resumed", unfinished: "has not finished",
+    }[status.state];
+    const best = validations.reduce((high, each) => (each.shown_score > (high?.shown_score ?? -Infinity) ? each : high), null);
+    const update = updates.at(-1)?.update ?? validations.at(-1)?.update;
+    const parts = [
+      update && `update ${update.toLocaleString("en")}`,
+      best && `best ${best.scoreName} ${number(best.shown_score, 1)} at update ${best.update.toLocaleString("en")}`,
+    ].filter(Boolean);
+    facts.replaceChildren(make("strong", {}, name), ` ${words}`, parts.length ? ` · ${parts.join(" · ")}` : "",
+      status.failure ? make("p", { class: "problem-line" }, status.failure) : "",
+      state.message ? make("p", { class: "hint" }, state.message) : "");
+  }
+
+  function take(entries) {
+    const before = state.validations.length;
+    for (const entry of entries) {
+      if (entry.kind === "update") state.updates.push(entry);
+      if (entry.kind === "validation") state.validations.push(scored(entry));
+      if (entry.kind === "message") state.message = entry.text;
+    }
+    if (state.status) showFacts();
+    draw();
+    if (state.validations.length === before) return;
+    showSamples();
+    showHistory();
+  }
+
+  /** A validation with the score that people know, and its name. */
+  function scored(entry) {
+    const [score, scoreName] = entry.chrf !== undefined ? [entry.chrf, "chrF++"]
+      : entry.accuracy !== undefined ? [entry.accuracy, "accuracy"] : [entry.score, "score"];
+    return { ...entry, dev_loss: entry.dev_loss ?? null, shown_score: score, scoreName };
+  }
+
+  function draw() {
+    if (drawing) return;
+    drawing = true;
+    requestAnimationFrame(() => {
+      drawing = false;
+      const step = Math.ceil(state.updates.length / MAX_POINTS);
+      state.shownUpdates = state.updates.filter((_, place) => place % step === 0 || place === state.updates.length - 1);
+      curveSection.hidden = !state.updates.length && !state.validations.length;
+      for (const { curve, of } of curves) {
+        const points = of();
+        curve.element.hidden = !points.length;
+        if (points.length) curve.show(points, points.length - 1);
+      }
+    });
+  }
+
+  /** Show the attention at the validation that is nearest to an update. */
+  function pick(update) {
+    if (!explorer) return;
+    const distances = explorer.content.moments.map((moment) => Math.abs(moment.update - update));
+    explorer.time.player.stop();
+    explorer.time.player.go(distances.indexOf(Math.min(...distances)) + 1);
+  }
+
+  function showSamples() {
+    const labelled = state.validations.some(({ label }) => label !== undefined);
+    const names = ["Update", state.validations[0].scoreName, labelled ? "Text" : "Source", labelled ? "Label" : "Translation",
+      labelled ? "Expected" : "Reference"];
+    sampleHead.replaceChildren(...names.map((each) => make("th", { scope: "col" }, each)));
+    samples.replaceChildren(...state.validations.slice(-MAX_SAMPLES).reverse().map((each) => make("tr", { class: each.best ? "best" : null },
+      make("td", { class: "number" }, each.update.toLocaleString("en")), make("td", { class: "number" }, number(each.shown_score, 1)),
+      [each.source, each.label ?? each.translation, each.expected ?? each.reference].map((text) => make("td", { dir: "auto" }, text ?? "")))));
+    sampleSection.hidden = false;
+  }
+
+  async function showHistory() {
+    if (explorer && explorer.state.moment < explorer.content.moments.length - 1) return; /* somebody looks at an earlier one */
+    try {
+      const { content } = await api.get(`${path}/history`, { key: "history" });
+      if (!content) return;
+      historySection.hidden = false;
+      if (explorer) return void explorer.show(content);
+      explorer = makeExplorer(content, { without: ["keys"] });
+      history.replaceChildren(explorer.element);
+      explorer.render();
+    } catch (error) {
+      problem.show(error);
+    }
+  }
+
+  function destroy() {
+    source?.close();
+    observer.disconnect();
+    explorer?.destroy();
+  }
+
+  return { name, element, begin, destroy };
+}
