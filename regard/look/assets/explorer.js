@@ -20,7 +20,7 @@ import { Grid } from "./grid.js";
 import { Links } from "./links.js";
 import { makeAltered, makeCandidates, makeCard, makeChoice, makeKeys, makeList } from "./panels.js";
 import { makeSteps } from "./steps.js";
-import { makePair, showSummary } from "./texts.js";
+import { makePair, showSummary, spokenSummary } from "./texts.js";
 import { makeTime } from "./time.js";
 
 const ATTENTIONS = { cross: "Cross", encoder: "Encoder", decoder: "Decoder", pool: "Pool" };
@@ -47,7 +47,8 @@ class Explorer {
       pair: make("div"), stage: make("div", { class: "stage" }), steps: make("div"), below: make("div"), keys: make("div"),
       choices: make("form", { class: "choices", submit: (event) => event.preventDefault() }), /* its radios are its own */
     };
-    this.summary = make("p", { class: "summary", "aria-live": "polite" });
+    this.summary = make("p", { class: "summary" });
+    this.spoken = make("p", { class: "spoken", "aria-live": "polite" });
     this.work = make("div", { class: "work" }, this.slots.stage, this.slots.steps);
     this.main = make(options.main ?? "div", { class: "explorer" });
     this.main.append(...this.mainParts());
@@ -58,7 +59,7 @@ class Explorer {
 
   mainParts() {
     const { pair, choices, below, keys } = this.slots;
-    const parts = [[pair, "pair"], [choices], [this.summary], [this.work], [below, "below"], [keys, "keys"]];
+    const parts = [[pair, "pair"], [choices], [this.summary], [this.spoken], [this.work], [below, "below"], [keys, "keys"]];
     return parts.filter(([, name]) => !this.without.has(name)).map(([part]) => part);
   }
 
@@ -87,7 +88,6 @@ class Explorer {
       ? makeTime(content.moments, (moment) => ((this.state.moment = moment), this.renderTrace()))
       : null;
     this.list = content.traces[0].length > 1 ? makeList(content.traces[last], (sentence) => this.go(sentence)) : null;
-    this.slots.keys.replaceChildren(makeKeys(this.learning));
     this.element.replaceChildren(
       ...(this.time ? [this.time.element] : []),
       make("div", { class: this.list ? "several" : null }, this.list?.element, this.main));
@@ -197,6 +197,7 @@ class Explorer {
     const both = compared && word && word.row >= 0 && word.column >= 0;
     const other = both ? { name: trace.evidence[state.evidence].name, value: compared.at(word.row, word.column) } : null;
     showSummary(this.summary, shown, focus, other);
+    this.spoken.replaceChildren(state.pointed ? spokenSummary(shown, focus) : "");
     if (!this.steps) return;
     const row = rows === "target" ? (state.pointed?.row ?? -1) : -1;
     if (row >= 0) this.steps.show(state.level === "words" ? Math.max(trace.target.groups.indexOf(row), 0) : row);
@@ -236,6 +237,7 @@ class Explorer {
     const stepped = !this.learning && !this.without.has("steps") && trace.target.units.length > 1;
     this.steps = stepped ? makeSteps(trace, (step) => this.goToStep(step)) : null;
     this.slots.steps.replaceChildren(...(this.steps ? [this.steps.element] : []));
+    this.slots.keys.replaceChildren(makeKeys(this.learning, stepped));
     const card = makeCard(this.content.cards[trace.card]);
     const below = [makeCandidates(trace, this.learning), makeAltered(trace), card].filter(Boolean);
     this.slots.below.replaceChildren(make("div", { class: "below" }, below));

@@ -97,9 +97,10 @@ export function makeConfusion({ labels, counts }) {
     make("thead", {}, make("tr", {}, make("td"), head)), make("tbody", {}, rows)));
 }
 
-export function makeKeys(learning = false) {
+export function makeKeys(learning, stepped) {
   const key = (text) => make("kbd", {}, text);
-  const steps = learning ? [" from validation to validation"] : [" step through decoding · ", key("Esc"), " shows all again"];
+  const steps = [" · ", key(","), " ", key("."), " ",
+    ...(learning ? ["from validation to validation"] : ["step through decoding · ", key("Esc"), " shows all again"])];
   const arrows = ["←", "→", "↑", "↓"].flatMap((arrow) => [key(arrow), " "]);
-  return make("p", { class: "keys" }, arrows, "move about the picture · ", key(","), " ", key("."), steps);
+  return make("p", { class: "keys" }, arrows, "move about the picture", learning || stepped ? steps : null);
 }

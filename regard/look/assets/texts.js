@@ -79,6 +79,21 @@ function makeConfidence(values) {
   return [make("dt", {}, "Confidence"), make("dd", { class: "confidence" }, make("span", { class: "number" }, number(mean)), scale)];
 }
 
+/** A sentence for screen readers: "मुलगा looks 83 % at boy". */
+export function spokenSummary(shown, focus) {
+  const { row, column } = focus ?? { row: -1, column: -1 };
+  const name = (side, index) => (index === side.end ? "the end" : side.names[index]);
+  const percent = (value) => `${Math.round(100 * value)} %`;
+  if (row >= 0 && column >= 0) {
+    return `${name(shown.rows, row)} looks ${percent(shown.at(row, column))} at ${name(shown.columns, column)}`;
+  }
+  if (row < 0 && column < 0) return "";
+  const [own, others] = row >= 0 ? [shown.rows, shown.columns] : [shown.columns, shown.rows];
+  const parts = strongest(shown, { row, column }, 3).map(([index, value]) =>
+    (row >= 0 ? `${percent(value)} at ${name(others, index)}` : `${name(others, index)} ${percent(value)}`));
+  return `${name(own, row >= 0 ? row : column)} ${row >= 0 ? "looks" : "is looked at by"} ${parts.join(", ")}`;
+}
+
 /** One line: who looks at whom, and how much. */
 export function showSummary(element, shown, focus, evidence) {
   const { row, column } = focus ?? { row: -1, column: -1 };

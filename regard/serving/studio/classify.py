@@ -14,9 +14,9 @@ from regard.evidence.of_label import examined_label
 from regard.look.card_view import card_view
 from regard.look.page_data import of_traces
 from regard.metrics.classification import LabelScores, score_labels
-from regard.serving.errors import RequestError
-from regard.serving.server import Server, ServerState
+from regard.serving.server import Server
 from regard.serving.store import ServedModel
+from regard.serving.studio.requests import ModelName, check_length
 from regard.serving.studio.uploads import read_uploaded_labels
 from regard.tasks.classification.predictor import Classifier
 from regard.tasks.translation.tracing import traced_facts
@@ -34,7 +34,7 @@ class ClassifyRequest(BaseModel):
     """A text, and the model that classifies it."""
 
     text: str = Field(min_length=1)
-    model: str | None = None
+    model: ModelName = None
     evidence: bool = Field(False, description="also test the attention: leave each word out, and gradients")
 
 
@@ -42,7 +42,7 @@ class ClassifyRequest(BaseModel):
 async def classify(server: Server, request: ClassifyRequest) -> dict[str, Any]:
     """Return the probabilities of all labels for a text, and what the model looked at."""
     model = server.store.classifier(request.model)
-    check_length(server, request.text)
+    check_length("text", request.text, server.settings.limits)
     return await model.call(lambda classifier: labelled(classifier, request.text, request.evidence))
 
 
@@ -67,13 +67,6 @@ def labelled(classifier: Classifier, text: str, evidence: bool = False) -> dict[
 def is_calibrated(classifier: Classifier) -> bool:
     """Return whether the model has a temperature for its probabilities."""
     return isinstance(classifier.card.get("temperature"), (int, float))
-
-
-def check_length(server: ServerState, text: str) -> None:
-    """Raise a RequestError if a text is longer than this server takes."""
-    limit = server.settings.limits.characters
-    if len(text) > limit:
-        raise RequestError(413, f"text: expected at most {limit:,} characters, got {len(text):,}")
 
 
 @router.get("/classify/card")
@@ -115,7 +108,7 @@ async def evaluate(
     chosen = server.store.classifier(model)
     pairs = await read_uploaded_labels(files, MAX_LINES)
     for pair in pairs:
-        check_length(server, pair.source)
+        check_length(f"line {pair.line}", pair.source, server.settings.limits)
     labels = await chosen.call(lambda classifier: _checked_labels(classifier, pairs))
     probabilities: list[list[float]] = []
     for first in range(0, len(pairs), CHUNK):

@@ -11,6 +11,7 @@ from regard.metrics.translation import group
 from regard.serving.errors import RequestError
 from regard.serving.server import Server
 from regard.serving.studio.corpus_jobs import CorpusJob
+from regard.serving.studio.requests import check_length
 from regard.serving.studio.state import Studio
 from regard.serving.studio.uploads import read_uploaded_pairs, safe_name
 
@@ -32,11 +33,8 @@ async def load_corpus(
     translator = server.store.translator(model)
     pairs = await read_uploaded_pairs(files, MAX_LINES, reverse, None if reverse else translator.languages)
     sources, references = group(pairs)
-    longest = max(map(len, sources))
-    if longest > server.settings.limits.characters:
-        raise RequestError(
-            413, f"files: expected sources of at most {server.settings.limits.characters:,} characters, got {longest:,}"
-        )
+    for source in sources:
+        check_length("source", source, server.settings.limits)
     name = " + ".join(safe_name(file.filename) for file in files)
     rated = confidence and "confidence" in translator.card
     job = CorpusJob(name, translator, sources, references, rated)

@@ -7,11 +7,13 @@ from importlib.resources import files
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response
 
+from regard.look.page import palette
 from regard.serving.errors import RequestError
-from regard.serving.studio import classify, compare, corpus, training
+from regard.serving.studio import classify, compare, corpus, training, translate
 from regard.serving.studio.state import StudioState
 
 VIEWS: tuple[APIRouter, ...] = (
+    translate.router,
     compare.router,
     corpus.router,
     training.router,
@@ -40,6 +42,11 @@ def add_to(app: FastAPI) -> None:
     async def index() -> Response:
         """Return the page."""
         return asset_response("studio", "index.html")
+
+    @app.get("/assets/look/palette.css", include_in_schema=False)
+    async def colours() -> Response:
+        """Return the colours of all views."""
+        return Response(palette(), media_type=TYPES[".css"], headers={"Cache-Control": "no-cache"})
 
     @app.get("/assets/{package}/{path:path}", include_in_schema=False)
     async def asset(package: str, path: str) -> Response:
