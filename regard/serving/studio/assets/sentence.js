@@ -1,7 +1,9 @@
 /* One sentence of a test set: its attention, and its translation to correct and save as a pair for `regard tune`. */
 
+import { number } from "../look/data.js";
 import { make } from "../look/drawing.js";
 import { makeExplorer } from "../look/explorer.js";
+import { percent } from "./parts.js";
 
 const oneLine = (text) => text.replace(/\s+/g, " ").trim();
 
@@ -19,16 +21,22 @@ export function makeSentence({ api, download, problem, close, move }) {
   const element = make("div", { class: "sentence" },
     make("div", { class: "choices" }, button("← All sentences", close), button("Previous", () => move(-1)),
       button("Next", () => move(1))),
-    heading, picture, texts,
-    make("div", { class: "correct" }, make("h3", {}, "A better translation?"), edit,
-      make("div", { class: "choices" }, button("Save as a pair", () => keep()), file), saved));
+    heading,
+    make("div", { class: "two" }, make("div", { class: "panel" }, texts),
+      make("div", { class: "panel correct" }, make("h2", {}, "A better translation?"), edit,
+        make("div", { class: "choices" }, button("Save as a pair", () => keep()), file), saved)),
+    picture);
 
   async function show(job, row, model) {
     shown = row;
-    heading.textContent = `Sentence ${row.number + 1} · chrF++ ${row.score.toFixed(1)}`;
+    heading.textContent = `Sentence ${row.number + 1} of ${job.total}`;
     const to = model.languages?.[1] ?? null;
-    texts.replaceChildren(...row.references.flatMap((text) =>
-      [make("dt", {}, "Reference"), make("dd", { dir: "auto", lang: to }, text || "(nothing)")]));
+    const facts = [["chrF++", number(row.score, 1)], ["Confidence of the sentence", percent(row.confidence)],
+      ["Entropy", row.entropy === null ? "–" : `${number(row.entropy)} bits a word`],
+      ["Perhaps left out", row.missed.join(", ") || "–"], ["Perhaps repeated", row.repeated.join(", ") || "–"]];
+    texts.replaceChildren(
+      ...row.references.flatMap((text) => [make("dt", {}, "Reference"), make("dd", { dir: "auto", lang: to }, text || "(nothing)")]),
+      ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "fact" }, value)]));
     edit.value = pairs.get(row.source) ?? row.translation;
     edit.dir = "auto";
     if (to) edit.lang = to;

@@ -8,10 +8,11 @@ import { makeProgress, section } from "./parts.js";
 
 const MAX_POINTS = 400; /* of a curve; of more, some are left out */
 const MAX_SAMPLES = 50;
+const MAX_MESSAGES = 50;
 
 export function makeRun(name, { api, problem, announce, changed, finished }) {
   const path = `/api/studio/training/${encodeURIComponent(name)}`;
-  const state = { status: null, updates: [], validations: [], message: "" };
+  const state = { status: null, updates: [], validations: [], messages: [], now: null };
   let source = null;
   let explorer = null;
   let drawing = false;
@@ -21,6 +22,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   const resume = button("Resume", () => act("resume"));
   const facts = make("div", { class: "run-facts", role: "status" });
   const command = make("details", { class: "command" }, make("summary", {}, "Command"), make("code", {}));
+  const messages = make("details", { class: "command" }, make("summary", {}, "Messages"), make("ul", {}));
   const curves = [
     { curve: makeCurve("Training loss", "loss", 3, (index) => pick(state.shownUpdates[index].update)), of: () => state.shownUpdates },
     { curve: makeCurve("Loss on dev", "dev_loss", 3, (index) => pick(state.validations[index].update)), of: () => state.validations },
@@ -34,7 +36,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   const history = make("div", { class: "history" });
   const historySection = section("Where it looked, from validation to validation", history);
   const element = make("div", { class: "run" },
-    make("div", { class: "panel run-head" }, facts, progress.element, make("div", { class: "choices foot" }, stop, resume), command),
+    make("div", { class: "panel run-head" }, facts, progress.element, make("div", { class: "choices foot" }, stop, resume), messages, command),
     curveSection, historySection, sampleSection);
   [curveSection, historySection, sampleSection].forEach((part) => (part.hidden = true));
   const observer = new ResizeObserver(() => draw());
@@ -44,7 +46,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
     source = new EventSource(`${path}/events`);
     const on = (event, call) => source.addEventListener(event, ({ data }) => call(JSON.parse(data)));
     on("status", showStatus);
-    on("restart", () => Object.assign(state, { updates: [], validations: [] }));
+    on("restart", () => Object.assign(state, { updates: [], validations: [], messages: [] }));
     on("entries", take);
     on("end", () => source.close());
   }
@@ -92,7 +94,9 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
     ].filter(Boolean);
     facts.replaceChildren(make("strong", {}, name), ` ${words}`, parts.length ? ` · ${parts.join(" · ")}` : "",
       status.failure ? make("p", { class: "problem-line" }, status.failure) : "",
-      state.message ? make("p", { class: "hint" }, state.message) : "");
+      state.messages.length && status.state !== "finished" ? make("p", { class: "hint" }, state.messages.at(-1)) : "");
+    messages.hidden = !state.messages.length;
+    messages.lastChild.replaceChildren(...state.messages.map((text) => make("li", {}, text)));
   }
 
   function take(entries) {
@@ -100,7 +104,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
     for (const entry of entries) {
       if (entry.kind === "update") state.updates.push(entry);
       if (entry.kind === "validation") state.validations.push(scored(entry));
-      if (entry.kind === "message") state.message = entry.text;
+      if (entry.kind === "message") state.messages = [...state.messages, entry.text].slice(-MAX_MESSAGES);
     }
     if (state.status) showFacts();
     draw();
@@ -127,7 +131,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
       for (const { curve, of } of curves) {
         const points = of();
         curve.element.hidden = !points.length;
-        if (points.length) curve.show(points, points.length - 1);
+        if (points.length) curve.show(points, nearest(points, state.now));
       }
     });
   }
@@ -135,9 +139,16 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   /** Show the attention at the validation that is nearest to an update. */
   function pick(update) {
     if (!explorer) return;
-    const distances = explorer.content.moments.map((moment) => Math.abs(moment.update - update));
     explorer.time.player.stop();
-    explorer.time.player.go(distances.indexOf(Math.min(...distances)) + 1);
+    explorer.time.player.go(nearest(explorer.content.moments, update) + 1);
+  }
+
+  /** The curves follow the slider; at its end, what comes. */
+  function follow() {
+    const { moments } = explorer.content;
+    const { moment } = explorer.state;
+    state.now = moment < moments.length - 1 ? moments[moment].update : null;
+    draw();
   }
 
   function showSamples() {
@@ -158,7 +169,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
       if (!content) return;
       historySection.hidden = false;
       if (explorer) return void explorer.show(content);
-      explorer = makeExplorer(content, { without: ["keys"] });
+      explorer = makeExplorer(content, { without: ["keys"], onTrace: () => explorer && follow() });
       history.replaceChildren(explorer.element);
       explorer.render();
     } catch (error) {
@@ -173,4 +184,11 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   }
 
   return { name, element, begin, destroy };
+}
+
+/** The place of the entry that is nearest to an update; null: the last one. */
+function nearest(entries, update) {
+  if (update === null) return entries.length - 1;
+  const distances = entries.map((entry) => Math.abs(entry.update - update));
+  return distances.indexOf(Math.min(...distances));
 }

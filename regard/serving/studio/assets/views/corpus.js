@@ -11,7 +11,7 @@ export const available = (models) => models.some((model) => model.task === "tran
 export const hint = "Start the studio with a translator: regard train PAIRS --out MODEL trains one.";
 
 const POLL = 400; /* ms between two questions how far it is */
-const PAGE = 100; /* rows that are shown at a time */
+const PAGE = 50; /* rows that are shown at a time */
 
 /** name → [title, value that small comes first; null: last]. */
 const ORDERS = {
@@ -64,11 +64,10 @@ export function mount(element, { api, model, parameters, replace, announce, down
   list.append(controls, make("table", { class: "corpus" }, make("thead", {}, make("tr", {}, names.map((name) =>
     make("th", { scope: "col" }, name)))), body), more);
   list.hidden = true;
-  element.append(
-    make("div", { class: "panel" }, drop.element, make("div", { class: "choices foot" },
-      model.confidence ? make("label", { class: "choice" }, confidence, "with confidence (slower)") : null,
-      make("label", { class: "choice" }, reverse, "from the second column to the first"))),
-    problem.element, status, scores, list, detail);
+  const loading = make("div", { class: "panel" }, drop.element, make("div", { class: "choices foot" },
+    model.confidence ? make("label", { class: "choice" }, confidence, "with confidence (slower)") : null,
+      make("label", { class: "choice" }, reverse, "from the second column to the first")));
+  element.append(loading, problem.element, status, scores, list, detail);
 
   const sentence = makeSentence({ api, download, problem, close: () => open(null), move: (step) => move(step) });
   detail.append(sentence.element);
@@ -123,14 +122,15 @@ export function mount(element, { api, model, parameters, replace, announce, down
   }
 
   function ended() {
-    const { state: now, error, scores: result } = state.job;
+    const { state: now, error, name, total, scores: result } = state.job;
     if (error) problem.show(error);
     if (now !== "done") return;
+    status.hidden = true;
     const values = [["BLEU", result.bleu], ["chrF++", result.chrf], ["TER", result.ter]]
       .map(([name, value]) => `${name} ${number(value, 1)}`);
     const missed = state.rows.filter((row) => row.missed.length).length;
     const repeated = state.rows.filter((row) => row.repeated.length).length;
-    scores.replaceChildren(make("strong", {}, values.join(" · ")),
+    scores.replaceChildren(`${name}, ${total.toLocaleString("en")} sentences: `, make("strong", {}, values.join(" · ")),
       ` · exact ${number(result.exact, 1)} % · words perhaps left out in ${missed}, repeated in ${repeated} sentences`);
     announce(`${state.rows.length} sentences are translated`);
   }
@@ -168,6 +168,7 @@ export function mount(element, { api, model, parameters, replace, announce, down
     const before = state.open;
     state.open = row;
     detail.hidden = row === null;
+    loading.hidden = row !== null;
     list.hidden = !state.rows.length || row !== null;
     if (row) sentence.show(state.job, row, model);
     else if (before) [...body.querySelectorAll("button")].find((button) => button.textContent === before.source)?.focus();
