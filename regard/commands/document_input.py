@@ -19,19 +19,15 @@ class DocumentInput:
 
     def __init__(self, path: Path, columns: Sequence[str], keep: Keep | None) -> None:
         from regard.text.formats.registry import read_document
-        from regard.text.formats.segments import segments
-        from regard.text.keep import DEFAULT
+        from regard.text.formats.segmented_file import SegmentedFile
 
-        self._path, self._columns = path, columns
-        self._keep = DEFAULT if keep is None else DEFAULT | keep
-        self._document = read_document(path, columns)
-        self._segments = segments(self._document, self._keep)
+        self._file = SegmentedFile(path, read_document(path, columns), columns, keep)
         self._translations: list[list[Part]] = []
 
     def chunks(self) -> Iterator[list[list[Part]]]:
         """Yield the segments, some at a time."""
-        for first in range(0, len(self._segments), MAX_CHUNK_LINES):
-            yield self._segments[first : first + MAX_CHUNK_LINES]
+        for first in range(0, len(self._file.segments), MAX_CHUNK_LINES):
+            yield self._file.segments[first : first + MAX_CHUNK_LINES]
 
     def add(self, translation: Sequence[Part]) -> None:
         """Add the translation of the next segment."""
@@ -40,14 +36,7 @@ class DocumentInput:
     def result(self) -> tuple[str, list[str]]:
         """Return the file with the translations of all segments, and a notice for what could not be translated; raise a
         ValueError if they would break the file."""
-        from regard.text.formats.registry import written
-        from regard.text.formats.segments import with_segments
-
-        units = with_segments(self._document, self._keep, self._translations)
-        text, left = written(self._path, self._document, units, self._columns)
-        count = "1 text stays" if len(left) == 1 else f"{len(left):,} texts stay"
-        notice = f"{self._path}: {count} as in the source: the translation would break the file"
-        return text, [f"{notice}, such as {left[0][:60]!r}"] if left else []
+        return self._file.result(self._translations)
 
 
 def input_document(

@@ -8,7 +8,31 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+
+
+class ErrorMessage(BaseModel):
+    """What every error is answered with."""
+
+    error: str
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    code: {"model": ErrorMessage, "description": meaning}
+    for code, meaning in {
+        400: "A field is missing or wrong",
+        403: "Not allowed: the API key, the Host, the Origin",
+        404: "There is no such thing",
+        405: "The route has other methods",
+        408: "The body came too slowly",
+        413: "Too much",
+        422: "A field is wrong",
+        429: "Too many requests; Retry-After says how long to wait",
+        503: "Too many requests are waiting, or a model cannot be loaded",
+    }.items()
+}
+"""what every route may be answered with, for the OpenAPI document"""
 
 
 class RequestError(Exception):
@@ -21,7 +45,7 @@ class RequestError(Exception):
 
 def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """Return the response for an error."""
-    return JSONResponse({"error": message}, status, headers)
+    return JSONResponse({"error": message.encode("utf-8", "backslashreplace").decode()}, status, headers)
 
 
 def add_error_handlers(app: FastAPI) -> None:

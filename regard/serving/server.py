@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from regard.serving.access import KeyRule
+from regard.serving.batching import Batcher
 from regard.serving.compute import ComputeThread
+from regard.serving.detection import LanguageDetector
+from regard.serving.metrics import ServerMetrics
 from regard.serving.settings import ServerSettings
 from regard.serving.store import ModelStore
 
@@ -19,9 +24,24 @@ class ServerState:
     settings: ServerSettings
     compute: ComputeThread
     store: ModelStore
+    keys: KeyRule
+    metrics: ServerMetrics
+    batcher: Batcher
+    detector: LanguageDetector
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """set when the server is to end: routes that send events for as long as somebody listens must return then"""
+
+    @classmethod
+    def of(cls, settings: ServerSettings) -> ServerState:
+        """Return the state of a new server. A ValueError names a folder that holds no model."""
+        limits, metrics = settings.limits, ServerMetrics()
+        compute = ComputeThread(limits.waiting)
+        store = ModelStore(settings.models, compute, settings.device, settings.precision)
+        batcher = Batcher(metrics, limits.waiting, settings.max_batch)
+        return cls(settings, compute, store, KeyRule(settings.keys), metrics, batcher, LanguageDetector(store))
 
 
-def server_state(request: Request) -> ServerState:
+async def server_state(request: Request) -> ServerState:
     """Return the state of the server that answers the request."""
     return cast(ServerState, request.app.state.server)
 

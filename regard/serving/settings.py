@@ -14,11 +14,20 @@ class Limits:
     """What a client may ask for; more is refused with an error that names the limit."""
 
     characters: int = 10_000  # of one text
+    file_characters: int = 500_000  # of the texts in a file
     texts: int = 256  # of one request
+    alternatives: int = 20  # besides the best translation
+    beam: int = 20
+    terms: int = 200  # of the glossary of a request
     body: int = 4 << 20  # bytes of a request
-    body_seconds: float = 15.0  # until the body of a request must have come
+    data: int = 64 << 20  # bytes of a request with the data of a training
+    bodies: int = 128 << 20  # bytes of all requests that are being answered
+    body_seconds: float = 15.0  # until the head of a request must have come, and then until its body must have
     requests_per_minute: int | None = None  # of one client; None: any number
-    waiting: int = 512  # requests that wait for a model; more are refused until there is room
+    waiting: int = 512  # requests that are being answered; more are refused until there is room
+    files: int = 64 << 20  # bytes of translated files that wait to be downloaded
+    file_seconds: float = 1800.0  # for which they wait
+    suggestions: int = 64 << 20  # bytes of a file of suggestions
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,11 @@ class ServerSettings:
     keep_loaded: float | None = 600.0  # seconds after its last use that a model stays in memory; None: always
     device: str | None = None
     precision: Precision = "auto"
-    comparisons: Sequence[Path] = ()  # folders of `regard compare`, for the page
-    work: Path = Path("regard-studio")  # where the page keeps its trainings
     limits: Limits = field(default_factory=Limits)
+    allowed_hosts: frozenset[str] = frozenset()  # further names in the Host header, besides `host` and loopback
+    allowed_origins: frozenset[str] = frozenset()  # origins of other pages that may use it, such as https://example.org
+    suggestions: Path | None = None  # the file to which suggestions are added; None: they are refused
+    max_batch: int = 64  # texts that are translated together; 1: each by itself
+    behind_proxy: bool = False  # whether X-Forwarded-For and X-Forwarded-Proto of a proxy on this machine count
+    comparisons: Sequence[Path] = ()  # folders of `regard compare`, whose tables the page shows
+    work: Path = Path("regard-studio")  # the folder of the trainings that are started on the page

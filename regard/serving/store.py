@@ -16,8 +16,15 @@ from regard.tasks.registry import CLASSIFICATION, TRANSLATION, AnyPredictor, loa
 T = TypeVar("T")
 
 
+Fingerprint = tuple[tuple[int, int], ...]
+
+
 class ServedModel:
-    """A model by its folder. Its card is read at once, its weights on first use."""
+    """A model by its folder. Its card is read at once, its weights on first use.
+
+    If the files of the folder change, as in a training, the model is loaded again on its next use; while they cannot be
+    loaded, the model that is in memory goes on.
+    """
 
     def __init__(self, name: str, folder: Path, compute: ComputeThread, device: str | None, precision: Precision):
         self.name, self.folder = name, folder
@@ -26,6 +33,7 @@ class ServedModel:
         self.last_used = time.monotonic()
         self._compute, self._device, self._precision = compute, device, precision
         self._predictor: AnyPredictor | None = None
+        self._tried: Fingerprint | None = None  # the files that were loaded last, with or without success
 
     @property
     def languages(self) -> tuple[str, str] | None:
@@ -60,10 +68,33 @@ class ServedModel:
             "confidence": "confidence" in self.card,
         }
 
+    def fingerprint(self) -> Fingerprint:
+        """Return what changes when the files of the model do."""
+        return tuple(_stat(self.folder / name) for name in (folders.CARD, folders.RECIPE, folders.WEIGHTS))
+
     def _loaded(self) -> AnyPredictor:
-        if self._predictor is None:
-            self._predictor = load(self.folder, self._device, self._precision)
-        return self._predictor
+        predictor, files = self._predictor, self.fingerprint()
+        if predictor is not None and files == self._tried:
+            return predictor
+        self._tried = files
+        try:
+            loaded = load(self.folder, self._device, self._precision)
+        except (ValueError, OSError) as error:
+            if predictor is not None:
+                return predictor
+            reason = str(error).replace(str(self.folder), self.name)
+            raise RequestError(503, f"model: {self.name} cannot be loaded: {reason}") from None
+        self._predictor, self.card = loaded, loaded.card
+        return loaded
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    """Return when a file was changed, and its size; zeros if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 class ModelStore:
@@ -113,9 +144,24 @@ class ModelStore:
         """Return a model that classifies texts; its predictor is a `Classifier`."""
         return self.get(name, CLASSIFICATION.name)
 
-    def unload_unused(self, seconds: float) -> None:
-        """Release the weights of models that were not used for so long."""
+    def of_languages(self, source: str, target: str) -> ServedModel | None:
+        """Return the first translator of a pair of languages."""
+        return next((each for each in self.translators if each.languages == (source, target)), None)
+
+    @property
+    def translators(self) -> list[ServedModel]:
+        """the models that translate"""
+        return [each for each in self if each.task == TRANSLATION.name]
+
+    @property
+    def languages(self) -> list[str]:
+        """the languages of all translators, in their order"""
+        return list(dict.fromkeys(code for each in self.translators for code in each.languages or ()))
+
+    def unload_unused(self, seconds: float) -> int:
+        """Release the weights of models that were not used for so long, and return how many these were."""
         now = time.monotonic()
-        for model in self:
-            if model.is_loaded and now - model.last_used > seconds:
-                model.unload()
+        unused = [model for model in self if model.is_loaded and now - model.last_used > seconds]
+        for model in unused:
+            model.unload()
+        return len(unused)

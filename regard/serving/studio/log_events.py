@@ -13,7 +13,7 @@ from typing import Any
 MAX_LINE = 1 << 26  # bytes of an entry
 MAX_ENTRIES = 2_000  # that are read at a time
 POLL_SECONDS = 0.4
-STREAM_SECONDS = 15.0  # after which a stream ends; the browser asks for the rest: a server that ends waits no longer
+STREAM_SECONDS = 120.0  # after which a stream ends; the browser asks for the rest
 OMITTED = ("probes", "steps", "validation_seconds", "final_seconds", "update_seconds")
 """fields of entries that a curve does not need; the traces come from `history`"""
 
@@ -67,10 +67,15 @@ class LogTail:
 
 
 async def log_events(
-    tail: LogTail, describe: Callable[[], dict[str, Any]], is_live: Callable[[], bool], seconds: float = STREAM_SECONDS
+    tail: LogTail,
+    describe: Callable[[], dict[str, Any]],
+    is_live: Callable[[], bool],
+    is_stopping: Callable[[], bool] = lambda: False,
+    seconds: float = STREAM_SECONDS,
 ) -> AsyncIterator[str]:
     """Yield events: `status` when the training's description changed, `entries` of its log, `restart` when the log
-    begins anew, and `end` when nothing more will come. The id of an event is the place in the log."""
+    begins anew, and `end` when nothing more will come. The id of an event is the place in the log. `is_stopping`: whether
+    the server ends, which waits for streams."""
     until, before = time.monotonic() + seconds, None
     while True:
         live = is_live()  # first: what was logged before a training ended is read after it
@@ -86,7 +91,7 @@ async def log_events(
         elif not live:
             yield event("end", {}, tail.position)
             return
-        if time.monotonic() > until:
+        if time.monotonic() > until or is_stopping():
             return
         if len(entries) < MAX_ENTRIES:
             await asyncio.sleep(POLL_SECONDS)

@@ -36,7 +36,9 @@ class TranslationOptions(BaseModel):
         """the glossary, or None if it has no terms"""
         if not self.glossary:
             return None
-        split = [(source, [each for form in target.split("|") if (each := form.strip())]) for source, target in self.glossary]
+        split = [
+            (source, [each for form in target.split("|") if (each := form.strip())]) for source, target in self.glossary
+        ]
         return Glossary.of(split)
 
     @property

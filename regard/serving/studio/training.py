@@ -14,6 +14,7 @@ from regard.config.folder import LOG
 from regard.look.history import read_moments
 from regard.look.page_data import of_moments
 from regard.runtime.processes import available_cores
+from regard.serving.access import is_loopback
 from regard.serving.errors import RequestError
 from regard.serving.server import Server, ServerState
 from regard.serving.studio.log_events import LogTail, log_events
@@ -21,7 +22,6 @@ from regard.serving.studio.state import Studio, closing
 from regard.serving.studio.training_job import StudioTraining, data_folder
 from regard.serving.studio.uploads import save_uploads
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_HISTORY = 1 << 25  # bytes of a log whose traces are sent
 MAX_SETTINGS = 40
 RECIPES = {"translate": ("rnn", "transformer", "article"), "classify": ("classify",)}
@@ -32,7 +32,7 @@ router = APIRouter(tags=["training"], lifespan=closing)
 
 def refusal(server: ServerState) -> str | None:
     """Return why this server starts no trainings, or None: a stranger must not run programs."""
-    if server.settings.host in LOOPBACK or server.settings.keys:
+    if is_loopback(server.settings.host) or server.settings.keys:
         return None
     return "trainings are started only by a server on 127.0.0.1, or with API keys"
 
@@ -140,11 +140,12 @@ async def resume_training(server: Server, studio: Studio, name: str) -> dict[str
 
 @router.get("/training/{name}/events")
 async def training_events(
-    studio: Studio, name: str, last_event_id: Annotated[int, Header(ge=0)] = 0
+    server: Server, studio: Studio, name: str, last_event_id: Annotated[int, Header(ge=0)] = 0
 ) -> StreamingResponse:
     """Stream the log of a training as server-sent events."""
     tail = LogTail(studio.trainings.folder_of(name) / LOG, last_event_id)
-    events = log_events(tail, lambda: studio.trainings.describe(name), lambda: studio.trainings.is_live(name))
+    known = studio.trainings
+    events = log_events(tail, lambda: known.describe(name), lambda: known.is_live(name), server.stopping.is_set)
     return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 

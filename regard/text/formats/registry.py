@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from regard.text.formats import csv_file, html, json_file, markdown, po, srt
+from regard.text.formats import csv_file, html, json_file, markdown, plain, po, srt
 from regard.text.formats.document import ParsedFile, Unit
 from regard.text.placeables import Part, Placeable, joined
 
@@ -22,6 +22,7 @@ FORMATS: Mapping[str, Callable[[str], ParsedFile]] = {
     ".json": json_file.read,
 }
 TABLE = ".csv"
+PLAIN = ".txt"  # translated line by line, but by a server, which gets whole files
 
 
 def is_document(path: Path) -> bool:
@@ -31,8 +32,13 @@ def is_document(path: Path) -> bool:
 
 def read_document(path: Path, columns: Sequence[str] = ()) -> ParsedFile:
     """Read a file; `columns` are the names of those to translate, for .csv alone."""
+    return document_of(path, path.read_bytes(), columns)
+
+
+def document_of(path: Path, content: bytes, columns: Sequence[str] = ()) -> ParsedFile:
+    """Return the document of a file's content; the name of the file says which format it has."""
     try:
-        return parsed(path, path.read_bytes().decode("utf-8"), columns)
+        return parsed(path, content.decode("utf-8"), columns)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: expected UTF-8, and byte {error.start:,} is not") from None
     except ValueError as error:
@@ -90,4 +96,6 @@ def parsed(path: Path, text: str, columns: Sequence[str]) -> ParsedFile:
     """Return the document of a file's text."""
     if path.suffix.lower() == TABLE:
         return csv_file.read(text, columns)
+    if path.suffix.lower() == PLAIN:
+        return plain.read(text)
     return FORMATS[path.suffix.lower()](text)

@@ -28,7 +28,7 @@ export function makeSentence({ api, download, problem, close, move }) {
     picture);
 
   async function show(job, row, model) {
-    shown = row;
+    shown = { row, model };
     heading.textContent = `Sentence ${row.number + 1} of ${job.total}`;
     const to = model.languages?.[1] ?? null;
     const facts = [["chrF++", number(row.score, 1)], ["Confidence of the sentence", percent(row.confidence)],
@@ -46,7 +46,7 @@ export function makeSentence({ api, download, problem, close, move }) {
     heading.focus();
     try {
       const { content } = await api.get(`/api/studio/corpus/${job.id}/rows/${row.number}`, { key: "row" });
-      if (shown !== row) return;
+      if (shown.row !== row) return;
       showPicture(content);
       problem.show(null);
     } catch (error) {
@@ -68,11 +68,25 @@ export function makeSentence({ api, download, problem, close, move }) {
     return explorer.render();
   }
 
-  function keep() {
+  async function keep() {
     const target = oneLine(edit.value);
     if (!target) return report("A pair needs a translation.");
-    pairs.set(shown.source, target);
-    return report("Saved.");
+    pairs.set(shown.row.source, target);
+    return report((await suggest(shown, target)) ? "Saved, and added to the server's file of suggestions." : "Saved.");
+  }
+
+  /** Add a pair to the file of `regard studio --suggestions FILE.tsv`, if there is one. */
+  async function suggest({ row, model }, target) {
+    if (!model.languages) return false;
+    const [source, code] = model.languages;
+    try {
+      const { suggestions } = await api.get("/frontend/settings");
+      if (suggestions) await api.post("/suggest", { q: row.source, s: target, source, target: code });
+      return suggestions;
+    } catch (error) {
+      problem.show(error);
+      return false;
+    }
   }
 
   function report(words) {
