@@ -30,7 +30,7 @@ MAX_EVIDENCE = 400  # words of a text up to which each can be left out once
 router = APIRouter(tags=["classify"])
 
 
-class ClassifyRequest(BaseModel):
+class LabelRequest(BaseModel):
     """A text, and the model that classifies it."""
 
     text: str = Field(min_length=1)
@@ -39,7 +39,7 @@ class ClassifyRequest(BaseModel):
 
 
 @router.post("/classify")
-async def classify(server: Server, request: ClassifyRequest) -> dict[str, Any]:
+async def classify(server: Server, request: LabelRequest) -> dict[str, Any]:
     """Return the probabilities of all labels for a text, and what the model looked at."""
     model = server.store.classifier(request.model)
     check_length("text", request.text, server.settings.limits)

@@ -74,8 +74,10 @@ async def log_events(
     seconds: float = STREAM_SECONDS,
 ) -> AsyncIterator[str]:
     """Yield events: `status` when the training's description changed, `entries` of its log, `restart` when the log
-    begins anew, and `end` when nothing more will come. The id of an event is the place in the log. `is_stopping`: whether
-    the server ends, which waits for streams."""
+    begins anew, and `end` when nothing more will come. The id of an event is the place in the log.
+
+    `is_stopping`: whether the server ends, which waits for its streams.
+    """
     until, before = time.monotonic() + seconds, None
     while True:
         live = is_live()  # first: what was logged before a training ended is read after it
