@@ -44,6 +44,12 @@ class ErrorRate:
         )
 
 
+def alignment_error(links: Iterable[Link], gold: Gold) -> float:
+    """Return the alignment error rate of the links of one sentence."""
+    scored = set(links)
+    return _aer(len(scored & gold.sure), len(scored & gold.possible), len(scored), len(gold.sure))
+
+
 def error_rate(links: Sequence[Iterable[Link]], gold: Sequence[Gold], seed: int = 1) -> ErrorRate:
     """Score the links of all sentences against the gold links."""
     if len(links) != len(gold):

@@ -1,9 +1,10 @@
-"""Evidence about the attention weights of a translator: leave-one-out, gradient × input, and altered attention."""
+"""Evidence about the attention weights of a translator: leave-one-out, gradient × input, altered or forced weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,20 +90,80 @@ def altered(translator: ExaminedTranslator, trace: Trace, tokens: Sequence[int])
     return results
 
 
-class _WithChangedAttention:
-    """A model whose cross-attention weights are changed."""
+def forced(
+    translator: ExaminedTranslator, trace: Trace, source_word: int, target_word: int | None = None
+) -> AlteredOutput:
+    """Return the output of the model when all weight is on the pieces of a source word.
 
-    def __init__(self, model: DecoderModel, change: Change) -> None:
-        self._model, self._change = model, change
+    Only the steps that write a target word are forced, and the words before it stay; without one, every step is forced.
+    """
+    source, target = trace.source, trace.target
+    pieces = [place for place, word in enumerate(source.groups) if word == source_word]
+    steps = [place for place, word in enumerate(target.groups) if target_word in (None, word)]
+    if not pieces or not steps:
+        counts = f"{len(source.words)} source and {len(target.words)} target words"
+        raise ValueError(f"words: expected places among {counts}, got {source_word} and {target_word}")
+    tokens = translator.target_tokens(trace)
+    first = 0 if target_word is None else steps[0]
+    during = None if target_word is None else range(first, steps[-1] + 1)
+    model = _WithChangedAttention(translator.model, partial(_on_pieces, pieces=pieces), during)
+    batch, lengths = translator.batch([translator.source_tokens(source.text)])
+    with translator.autocast():
+        (hypothesis,) = greedy(model, batch, lengths, translator.limit, [tokens[:first]])
+        (decoding,) = force_decode(model, batch, lengths, [tokens], self_attention=False)
+    text = translator.vocabularies.target.decode(hypothesis.tokens)
+    return AlteredOutput(
+        f"attention to {source.words[source_word].text}", text, float(decoding.log_probabilities.sum())
+    )
+
+
+class _WithChangedAttention:
+    """A model whose cross-attention weights are changed: at every step, or at some."""
+
+    def __init__(self, model: DecoderModel, change: Change, steps: range | None = None) -> None:
+        self._model, self._change, self._steps = model, change, steps
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        return self._model.start(source, lengths).changed(self._change)
+        state = self._model.start(source, lengths)
+        return state.changed(self._change) if self._steps is None else _CountedState(state, 0)
 
     def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
-        return self._model.step(state, tokens)
+        if self._steps is None:
+            return self._model.step(state, tokens)
+        change = self._change if state.step in self._steps else _as_it_is
+        logits, weights, after = self._model.step(state.inner.changed(change), tokens)
+        return logits, weights, _CountedState(after, state.step + 1)
 
     def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
         return self._model.attentions(source, lengths, target)
+
+
+@dataclass(frozen=True)
+class _CountedState:
+    """The state of a decoder, and how many steps led to it."""
+
+    inner: Any
+    step: int
+
+    def select(self, parents: Tensor) -> _CountedState:
+        return replace(self, inner=self.inner.select(parents))
+
+    def keep(self, sentences: Tensor) -> _CountedState:
+        return replace(self, inner=self.inner.keep(sentences))
+
+    def static(self, steps: int) -> None:
+        """Steps differ, so none is captured in a CUDA graph."""
+
+
+def _as_it_is(weights: Tensor) -> Tensor:
+    return weights
+
+
+def _on_pieces(weights: Tensor, pieces: Sequence[int]) -> Tensor:
+    """Return weights that are spread evenly over some pieces."""
+    changed = torch.zeros_like(weights)
+    changed[..., list(pieces)] = 1 / len(pieces)
+    return changed
 
 
 def _uniform(weights: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ import numpy as np
 
 from regard.look.card_view import card_view
 from regard.look.history import Moment
+from regard.look.table import BLANK
 from regard.look.trace import SIDES, AttentionWeights, Evidence, Matrix, Side, Trace, by_words
 from regard.look.units import by_units, unit_spans, units
 
@@ -110,10 +111,12 @@ def _attention(trace: Trace, given: AttentionWeights) -> dict[str, Any]:
 def _steps(trace: Trace) -> list[list[Any]]:
     """Return for each unit of the target its steps: [piece, probability, [[alternative, its probability], …]]."""
     groups = units(trace.target)
+    end = len(groups) - 1 if trace.target.ended else None
     steps: list[list[Any]] = [[] for _ in range(groups[-1] + 1 if groups and trace.steps else 0)]
-    for step, piece, number in zip(trace.steps, trace.target.pieces, groups, strict=False):
+    for place, (step, piece, number) in enumerate(zip(trace.steps, trace.target.pieces, groups, strict=False)):
+        text = piece.text or ("" if place == end else BLANK)
         others = [[text, _number(probability, 6)] for text, probability in step.others]
-        steps[number].append([piece.text, _number(step.probability, 6), others])
+        steps[number].append([text, _number(step.probability, 6), others])
     return steps
 
 

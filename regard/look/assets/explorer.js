@@ -5,11 +5,13 @@
 
      main            the tag of the part beside the list of sentences: "main" where the page has no other
      without         names of parts to leave out: "pair", "steps", "below", "keys"
+     after           an element to stand between the picture and what is below it
      onWord          called with (side, word, trace) for a click on a word of the texts; side is "source" or "target"
      onCell          called with ({row, column, level, attention, layer, head}, trace) for a click in the picture or
                      Enter there; row and column are −1 where a whole column or row is meant
      onPoint         called with ({row, column, level} or null, trace) when something else is pointed at
      onTrace         called with (trace) when another sentence or validation is shown
+     onChoice        called with (state) when another view, layer, head or evidence is chosen
 
    The explorer is `{element, render(), show(content), choose(changes), destroy(), trace, state}`. Call `render` once the
    element is on the page: what is drawn depends on its width. */
@@ -59,8 +61,9 @@ class Explorer {
 
   mainParts() {
     const { pair, choices, below, keys } = this.slots;
-    const parts = [[pair, "pair"], [choices], [this.summary], [this.spoken], [this.work], [below, "below"], [keys, "keys"]];
-    return parts.filter(([, name]) => !this.without.has(name)).map(([part]) => part);
+    const { after } = this.options;
+    const named = [[pair, "pair"], [choices], [this.summary], [this.spoken], [this.work], [after], [below, "below"], [keys, "keys"]];
+    return named.filter(([part, name]) => part && !this.without.has(name)).map(([part]) => part);
   }
 
   get trace() {
@@ -158,6 +161,7 @@ class Explorer {
     this.renderChoices();
     this.renderPair();
     this.renderStage();
+    this.options.onChoice?.(this.state);
   }
 
   point(focus) {

@@ -14,17 +14,15 @@ from regard.tasks.translation.search_options import Search
 from regard.text.glossary import MAX_TERM_CHARACTERS, Glossary
 from regard.text.keep import Keep, Kind
 
-MAX_TERMS = 500  # entries of a glossary
-
 ModelName = Annotated[str | None, Field(description="The name of a model; none: the first that can do it.")]
 TermText = Annotated[str, Field(min_length=1, max_length=MAX_TERM_CHARACTERS)]
 Glossaries = Annotated[
     list[tuple[TermText, TermText]],
-    Field(max_length=MAX_TERMS, description="Source term and target term; several target forms are separated by |."),
+    Field(max_length=Limits.terms, description="Source term and target term; several target forms are separated by |."),
 ]
 
 
-class TranslationOptions(BaseModel):
+class InteractiveOptions(BaseModel):
     """How texts are translated."""
 
     model: ModelName = None
@@ -46,10 +44,9 @@ class TranslationOptions(BaseModel):
         """the kinds that are kept, or None if there are none"""
         return Keep.parse(",".join(self.keep)) if self.keep else None
 
-
-def interactive_search(translator: Translator) -> Search:
-    """Return the options of a search that answers while a person waits: the model's own, without sampling."""
-    return replace(translator.search, mbr=0)
+    def search(self, translator: Translator) -> Search:
+        """Return the options of the search: the model's own, without the samples that no glossary can have."""
+        return replace(translator.search, mbr=0) if self.glossary else translator.search
 
 
 def check_length(name: str, text: str, limits: Limits) -> None:

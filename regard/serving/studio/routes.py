@@ -9,11 +9,12 @@ from fastapi.responses import Response
 
 from regard.look.page import palette
 from regard.serving.errors import RequestError
-from regard.serving.studio import classify, compare, corpus, training, translate
+from regard.serving.studio import classify, compare, corpus, look, training, translate
 from regard.serving.studio.state import StudioState
 
 VIEWS: tuple[APIRouter, ...] = (
     translate.router,
+    look.router,
     compare.router,
     corpus.router,
     training.router,

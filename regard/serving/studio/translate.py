@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -14,10 +14,13 @@ from regard.look.diagnostics import MISSED, REPEATED, diagnose
 from regard.look.page import page
 from regard.look.page_data import of_traces
 from regard.look.trace import AttentionWeights, Trace
+from regard.serving.batching import TranslationJob, TranslationOptions
 from regard.serving.server import Server
-from regard.serving.studio.requests import ModelName, TranslationOptions, check_length, interactive_search
+from regard.serving.studio.requests import InteractiveOptions, ModelName, check_length
+from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.next_words import next_words
 from regard.tasks.translation.predictor import Translator
+from regard.text.placeables import Part
 
 MAX_SEGMENTS = 2000
 MAX_ALTERNATIVES = 20
@@ -25,11 +28,17 @@ MAX_ALTERNATIVES = 20
 router = APIRouter(tags=["studio"])
 
 
-class TranslateRequest(TranslationOptions):
+class TextRequest(InteractiveOptions):
     """A text to translate, line by line."""
 
     text: str
     details: bool = Field(False, description="With attention, probabilities, other hypotheses, coverage, confidence.")
+
+    @property
+    def parts(self) -> list[list[Part]]:
+        """each line as its parts: what is translated, and what is not"""
+        keep = self.kept
+        return [[line] if keep is None else keep.parts(line) for line in self.text.split("\n")]
 
 
 class Segment(BaseModel):
@@ -40,7 +49,7 @@ class Segment(BaseModel):
     target: str | None = Field(None, description="The whole translation; none: the model translates.")
 
 
-class SegmentRequest(TranslationOptions, Segment):
+class SegmentRequest(InteractiveOptions, Segment):
     """A sentence to translate again."""
 
 
@@ -54,17 +63,22 @@ class NextWordsRequest(BaseModel):
     count: Annotated[int, Field(ge=1, le=MAX_ALTERNATIVES)] = 8
 
 
-class ShareRequest(TranslationOptions):
+class ShareRequest(InteractiveOptions):
     """Sentences with their translations, to be written as a page of its own."""
 
     segments: Annotated[list[Segment], Field(min_length=1, max_length=MAX_SEGMENTS)]
 
 
 @router.post("/translate")
-async def translate(request: TranslateRequest, server: Server) -> dict[str, Any]:
+async def translate(request: TextRequest, server: Server, http: Request) -> dict[str, Any]:
     """Translate a text, line by line."""
     check_length("text", request.text, server.settings.limits)
-    return await server.store.translator(request.model).call(lambda model: translated_lines(model, request))
+    model = server.store.translator(request.model)
+    confidence = request.details and "confidence" in model.card
+    options = TranslationOptions(details=request.details, confidence=confidence, has_terms=bool(request.glossary))
+    finish = described if request.details else plain
+    job = TranslationJob(model, request.parts, options, finish, request.terms, http.is_disconnected)
+    return cast(dict[str, Any], await server.batcher.run(job))
 
 
 @router.post("/segment")
@@ -105,20 +119,17 @@ def _check_segments(segments: Sequence[Segment], server: Server) -> None:
 # From a translator to JSON
 
 
-def translated_lines(translator: Translator, request: TranslateRequest) -> dict[str, Any]:
-    """Return {"lines": [{"text"}, …], "notices"}; with details also `with_details` of all sentences, and for each line
-    its number of sentences and its confidence."""
-    lines = request.text.split("\n")
-    search, rated = interactive_search(translator), request.details and "confidence" in translator.card
-    answers = translator.answers(
-        lines, search, details=request.details, glossary=request.terms, confidence=rated, keep=request.kept
-    )
-    notices = list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
-    if not request.details:
-        return {"lines": [{"text": answer.text} for answer in answers], "notices": notices}
+def plain(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Return {"lines": [{"text"}, …], "notices"} of the answers for the lines of a text."""
+    notices = dict.fromkeys(notice for answer in answers for notice in answer.notices)
+    return {"lines": [{"text": answer.text} for answer in answers], "notices": list(notices)}
+
+
+def described(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Return `plain` of the answers, `with_details` of all their sentences, and for each line how many it has."""
     best = [answer.translations[0] for answer in answers]
-    described = [{"text": each.text, "segments": len(each.traces), "confidence": each.confidence} for each in best]
-    return {"lines": described, "notices": notices} | with_details([trace for each in best for trace in each.traces])
+    lines = [{"text": each.text, "segments": len(each.traces), "confidence": each.confidence} for each in best]
+    return plain(answers) | {"lines": lines} | with_details([trace for each in best for trace in each.traces])
 
 
 def with_details(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -137,21 +148,21 @@ def coverage(trace: Trace) -> dict[str, list[int]]:
     }
 
 
-def translated_segment(translator: Translator, segment: Segment, options: TranslationOptions) -> dict[str, Any]:
+def translated_segment(translator: Translator, segment: Segment, options: InteractiveOptions) -> dict[str, Any]:
     """Return {"text"} and `with_details` of a sentence."""
     text, traces = segment_traces(translator, segment, options)
     return {"text": text} | with_details(traces)
 
 
 def segment_traces(
-    translator: Translator, segment: Segment, options: TranslationOptions
+    translator: Translator, segment: Segment, options: InteractiveOptions
 ) -> tuple[str, Sequence[Trace]]:
     """Return the translation of a sentence with its traces: the given one, or the best that begins with the prefix."""
     if segment.target is not None:
         return segment.target, translator.force_decode([segment.source], [segment.target])
     (answer,) = translator.answers(
         [segment.source],
-        interactive_search(translator),
+        options.search(translator),
         segment.prefix,
         details=True,
         glossary=options.terms,

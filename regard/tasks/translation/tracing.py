@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from regard.config.folder import Vocabularies
+from regard.look.table import BLANK
 from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Step, Trace
 from regard.look.words import Span
 from regard.search.distinct import Wording
@@ -112,8 +113,9 @@ class Tracer:
         return steps
 
     def _name(self, token: int) -> str:
-        """Return the text of a token: empty for the end token, and without the mark of a word's beginning."""
-        return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "")
+        """Return the text of a token without the mark of a word's beginning, a blank if it is that alone; empty for the
+        end token."""
+        return "" if token == END else self._vocabularies.target.name(token).replace(WORD_BEGINS, "") or BLANK
 
 
 def traced_facts(card: dict[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
     state.status = status;
     const live = status.state === "running" || status.state === "stopping";
     progress.element.hidden = !live;
-    if (live) progress.show(status.fraction || null, status.activity ?? "");
+    if (live) progress.show(status.fraction || null, (status.activity ?? "").replace(/ {2,}/g, " · "));
     stop.hidden = status.state !== "running";
     resume.hidden = !status.resumable;
     command.hidden = !status.command;

@@ -1,0 +1,64 @@
+/* The head report: a small picture of each head, what it does, and how widely it looks. */
+
+import { attentionPicture, number } from "../look/data.js";
+import { make, mixed } from "../look/drawing.js";
+
+const NAMES = { cross: "Cross-attention", encoder: "Encoder self-attention", decoder: "Decoder self-attention" };
+const KINDS = {
+  itself: "looks at itself", "previous word": "looks at the word before", "next word": "looks at the word after",
+  "first word": "looks at the first word", "end token": "rests at the end", punctuation: "looks at punctuation",
+  "in order": "goes along with the source", "one word": "picks one word each time", broad: "looks everywhere", mixed: "mixed",
+};
+
+/** `reports` as POST /api/studio/look returns them for `trace`; `choose({attention, layer, head})`. */
+export function makeHeadReport(trace, reports, choose) {
+  const buttons = [];
+  const sections = trace.attentions.map(({ name }, attention) => {
+    const own = reports.filter((report) => report.attention === name);
+    const items = own.map((report) => {
+      const { layer, head } = report;
+      const button = make("button", { type: "button", class: "head-card", click: () => choose({ attention, layer, head }) },
+        thumbnail(attentionPicture(trace, { attention, layer, head, level: "words" })), describe(report, own.length > 1));
+      buttons.push([button, { attention, layer, head }]);
+      return make("li", {}, button);
+    });
+    return make("section", { "aria-label": NAMES[name] ?? name }, make("h3", {}, NAMES[name] ?? name), make("ul", { class: "head-cards" }, items));
+  });
+  const element = make("section", { class: "panel", "aria-label": "Head report" }, make("h2", {}, "Head report"),
+    make("p", { class: "message" }, "What each head does in this sentence. Entropy: 0 bits where every word looks at one word alone."),
+    sections);
+
+  /** Mark the head that the picture shows; where there is one head only, its mean is the head itself. */
+  function show(state) {
+    buttons.forEach(([button, own]) => {
+      const same = ["attention", "layer", "head"].every((key) => own[key] === state[key]);
+      button.setAttribute("aria-pressed", String(same));
+    });
+  }
+
+  return { element, show };
+}
+
+function describe({ layer, head, kind, share, entropy, aer }, several) {
+  const error = aer === null ? [] : [make("span", {}, "alignment error ", make("span", { class: "number" }, number(aer)))];
+  return make("span", { class: "facts" },
+    several ? make("strong", {}, `Layer ${layer} · head ${head}`) : null,
+    make("span", {}, KINDS[kind] ?? kind, " ", make("span", { class: "number" }, `${number(100 * share, 0)} %`)),
+    make("span", {}, make("span", { class: "number" }, number(entropy)), " bits"), ...error);
+}
+
+/** The weights as one pixel each, enlarged by the browser. */
+function thumbnail(shown) {
+  const canvas = make("canvas", { width: shown.width, height: shown.height, "aria-hidden": "true" });
+  const pen = canvas.getContext("2d");
+  const image = pen.createImageData(shown.width, shown.height);
+  const right = shown.columns.direction === "rtl";
+  for (let row = 0; row < shown.height; row += 1) {
+    for (let column = 0; column < shown.width; column += 1) {
+      const across = right ? shown.width - 1 - column : column;
+      image.data.set([...mixed(shown.at(row, column), shown.top), 255], 4 * (row * shown.width + across));
+    }
+  }
+  pen.putImageData(image, 0, 0);
+  return canvas;
+}
