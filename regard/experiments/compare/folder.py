@@ -173,6 +173,8 @@ def read_failure(run: Path) -> str | None:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path.parent}: expected the folder of a comparison; it has no {path.name}") from None
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):

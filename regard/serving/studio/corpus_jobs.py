@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from regard.look.diagnostics import MISSED, REPEATED
 from regard.metrics.translation import Scores, score
+from regard.runtime.processes import reason_of
 from regard.serving.errors import RequestError
 from regard.serving.store import ServedModel
 from regard.serving.studio.corpus_rows import CorpusRow, corpus_rows
@@ -47,8 +48,8 @@ class CorpusJob:
             self.state = "done"
         except asyncio.CancelledError:
             self.state = "cancelled"
-        except (ValueError, RequestError, RuntimeError) as error:
-            self.state, self.error = "failed", str(error)
+        except Exception as error:
+            self.state, self.error = "failed", reason_of(error)
 
     def _chunk(self, translator: Any, first: int) -> list[CorpusRow]:
         chunk = slice(first, first + CHUNK)

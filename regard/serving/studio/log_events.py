@@ -14,6 +14,8 @@ MAX_LINE = 1 << 26  # bytes of an entry
 MAX_ENTRIES = 2_000  # that are read at a time
 POLL_SECONDS = 0.4
 STREAM_SECONDS = 120.0  # after which a stream ends; the browser asks for the rest
+LIVE = ("running", "stopping", "unfinished")
+"""states of a training whose log may grow: another program may train a model that is not finished"""
 OMITTED = ("probes", "steps", "validation_seconds", "final_seconds", "update_seconds")
 """fields of entries that a curve does not need; the traces come from `history`"""
 
@@ -69,7 +71,6 @@ class LogTail:
 async def log_events(
     tail: LogTail,
     describe: Callable[[], dict[str, Any]],
-    is_live: Callable[[], bool],
     is_stopping: Callable[[], bool] = lambda: False,
     seconds: float = STREAM_SECONDS,
 ) -> AsyncIterator[str]:
@@ -80,8 +81,7 @@ async def log_events(
     """
     until, before = time.monotonic() + seconds, None
     while True:
-        live = is_live()  # first: what was logged before a training ended is read after it
-        status = describe()
+        status = describe()  # first: what was logged before a training ended is read after it
         if status != before:
             before = status
             yield event("status", status, tail.position)
@@ -90,7 +90,7 @@ async def log_events(
             yield event("restart", {}, 0)
         if entries:
             yield event("entries", entries, tail.position)
-        elif not live:
+        elif status["state"] not in LIVE:
             yield event("end", {}, tail.position)
             return
         if time.monotonic() > until or is_stopping():

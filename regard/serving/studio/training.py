@@ -144,8 +144,7 @@ async def training_events(
 ) -> StreamingResponse:
     """Stream the log of a training as server-sent events."""
     tail = LogTail(studio.trainings.folder_of(name) / LOG, last_event_id)
-    known = studio.trainings
-    events = log_events(tail, lambda: known.describe(name), lambda: known.is_live(name), server.stopping.is_set)
+    events = log_events(tail, lambda: studio.trainings.describe(name), server.stopping.is_set)
     return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 

@@ -126,10 +126,6 @@ class Trainings:
             "command": shlex.join(["regard", *job.command]) if job is not None else card.get("command"),
         }
 
-    def is_live(self, name: str) -> bool:
-        """Return whether the log of a training may grow: another program may train a model that is not finished."""
-        return self.describe(name)["state"] in ("running", "stopping", "unfinished")
-
     def folder_of(self, name: str) -> Path:
         """Return the folder of a training or model; raise a RequestError if there is none of that name."""
         for model in self._store:

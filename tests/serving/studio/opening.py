@@ -10,14 +10,15 @@ PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
 
 
 @contextmanager
-def opened(browser: Any, address: str, view: str, **settings: Any) -> Iterator[Any]:
-    """Open a view, such as "corpus?sort=score"."""
+def opened(browser: Any, address: str, view: str, refused: int | None = None, **settings: Any) -> Iterator[Any]:
+    """Open a view, such as "corpus?sort=score"; `refused`: the status of requests that the server is to refuse."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
     tab = context.new_page()
     requests: list[str] = []
     trouble: list[str] = []
     tab.on("request", lambda request: requests.append(request.url))
-    tab.on("console", lambda message: trouble.append(message.text))
+    refusal = f"the server responded with a status of {refused} "  # a browser logs it, whatever the page makes of it
+    tab.on("console", lambda message: refusal in message.text or trouble.append(message.text))
     tab.on("pageerror", lambda error: trouble.append(str(error)))
     try:
         tab.goto(f"{address}/#/{view}")

@@ -55,19 +55,16 @@ def test_events(tmp_path: Path) -> None:
     log.write_text(line(kind="update", update=1))
     asked = 0
 
-    def is_live() -> bool:
-        """Whether it runs: the second time not any more, after a last entry."""
+    def status() -> dict[str, str]:
+        """Return whether it runs: the second time not any more, after a last entry."""
         nonlocal asked
         asked += 1
         if asked == 2:
             log.write_text(log.read_text() + line(kind="end"))
-        return asked == 1
-
-    def status() -> dict[str, str]:
         return {"state": "running" if asked < 2 else "finished"}
 
     async def collected() -> str:
-        return "".join([each async for each in log_events(LogTail(log), status, is_live)])
+        return "".join([each async for each in log_events(LogTail(log), status)])
 
     assert events(asyncio.run(collected())) == [
         ("status", {"state": "running"}),
@@ -80,7 +77,7 @@ def test_events(tmp_path: Path) -> None:
 
 def test_a_stream_ends_with_the_server(tmp_path: Path) -> None:
     async def collected() -> list[str]:
-        stream = log_events(LogTail(tmp_path / "log.jsonl"), dict, lambda: True, lambda: True)
+        stream = log_events(LogTail(tmp_path / "log.jsonl"), lambda: {"state": "running"}, lambda: True)
         return [each async for each in stream]
 
-    assert events("".join(asyncio.run(collected()))) == [("status", {})]
+    assert events("".join(asyncio.run(collected()))) == [("status", {"state": "running"})]

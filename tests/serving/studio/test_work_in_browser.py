@@ -19,7 +19,7 @@ TINY = "\n".join(
 
 
 def test_classify(browser: Any, work_address: str) -> None:  # noqa: F811
-    with opened(browser, work_address, "classify?text=The film is dreadful, they say.") as tab:
+    with opened(browser, work_address, "classify?text=The film is dreadful, they say.", refused=422) as tab:
         tab.wait_for_selector(".answer .label:has-text('bad')")
         tab.get_by_label("Text", exact=True).fill("Her play is lovely, they say.")
         tab.wait_for_selector(".answer .label:has-text('good')")

@@ -83,4 +83,7 @@ export function debounced(call, pause) {
 export const section = (title, ...content) =>
   make("section", { class: "part", "aria-label": title }, make("h2", {}, title), content);
 
+/** A table that is scrolled sideways where it is too wide, by keys too. */
+export const sideways = (label, table) => make("div", { class: "sideways", role: "region", tabindex: 0, "aria-label": label }, table);
+
 export const percent = (value, digits = 0) => (value === null ? "–" : `${(100 * value).toFixed(digits)} %`);

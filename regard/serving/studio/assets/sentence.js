@@ -5,10 +5,10 @@ import { make } from "../look/drawing.js";
 import { makeExplorer } from "../look/explorer.js";
 import { percent } from "./parts.js";
 
+const pairs = new Map(); /* source → its corrected translation; as long as the page is open */
 const oneLine = (text) => text.replace(/\s+/g, " ").trim();
 
 export function makeSentence({ api, download, problem, close, move }) {
-  const pairs = new Map(); /* source → its corrected translation */
   let explorer = null;
   let shown = null;
   const button = (text, click, more = {}) => make("button", { type: "button", class: "button", click, ...more }, text);
@@ -91,7 +91,7 @@ export function makeSentence({ api, download, problem, close, move }) {
 
   function report(words) {
     const count = `${pairs.size} pair${pairs.size === 1 ? "" : "s"} saved for regard tune`;
-    saved.textContent = [words, pairs.size ? `${count}; download them before you leave the page.` : ""].filter(Boolean).join(" ");
+    saved.textContent = [words, pairs.size ? `${count}; download them before you close the page.` : ""].filter(Boolean).join(" ");
     file.hidden = !pairs.size;
   }
 

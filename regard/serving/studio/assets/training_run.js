@@ -4,7 +4,7 @@ import { number } from "../look/data.js";
 import { make } from "../look/drawing.js";
 import { makeExplorer } from "../look/explorer.js";
 import { makeCurve } from "../look/time.js";
-import { makeProgress, section } from "./parts.js";
+import { makeProgress, section, sideways } from "./parts.js";
 
 const MAX_POINTS = 400; /* of a curve; of more, some are left out */
 const MAX_SAMPLES = 50;
@@ -32,7 +32,7 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   const samples = make("tbody", {});
   const sampleHead = make("tr", {});
   const sampleSection = section("A sentence of dev at each validation",
-    make("div", { class: "sideways" }, make("table", { class: "samples" }, make("thead", {}, sampleHead), samples)));
+    sideways("Samples", make("table", { class: "samples" }, make("thead", {}, sampleHead), samples)));
   const history = make("div", { class: "history" });
   const historySection = section("Where it looked, from validation to validation", history);
   const element = make("div", { class: "run" },

@@ -4,7 +4,7 @@ import { number } from "../../look/data.js";
 import { make } from "../../look/drawing.js";
 import { makeExplorer } from "../../look/explorer.js";
 import { makeCard, makeConfusion } from "../../look/panels.js";
-import { debounced, makeDrop, makeForm, makeProblem, section } from "../parts.js";
+import { debounced, makeDrop, makeForm, makeProblem, section, sideways } from "../parts.js";
 
 export const title = "Classify";
 export const task = "classify";
@@ -127,7 +127,7 @@ function scoreParts(scores, where = "") {
   return [
     make("p", {}, make("strong", {}, accuracy), ` · ${rest}, ${scores.texts.toLocaleString("en")} texts ${where}`),
     makeConfusion({ labels: scores.labels, counts: scores.confusion }),
-    make("div", { class: "sideways" }, make("table", { class: "by-label" }, make("thead", {}, make("tr", {}, head)),
+    sideways(`Scores of each label ${where || "of the test set"}`, make("table", { class: "by-label" }, make("thead", {}, make("tr", {}, head)),
       make("tbody", {}, rows))),
   ];
 }

@@ -5,7 +5,7 @@ import { attentionPicture, number, picture, range } from "../../look/data.js";
 import { legend, lettering, make } from "../../look/drawing.js";
 import { Grid } from "../../look/grid.js";
 import { makeChoice } from "../../look/panels.js";
-import { makeField, makeProblem, makeSelect, section } from "../parts.js";
+import { makeField, makeProblem, makeSelect, section, sideways } from "../parts.js";
 
 export const title = "Compare";
 export const task = null;
@@ -171,7 +171,8 @@ function translationTable({ targets, models }) {
   const rows = targets.map(({ text, by, log_probabilities: values }) => make("tr", {},
     make("td", {}, make("span", { class: "what" }, by === null ? "yours" : models[by]), make("span", { dir: "auto" }, text || "(nothing)")),
     values.map((value, model) => make("td", { class: `number${likelier(values) === model ? " likelier" : ""}` }, number(value, 2)))));
-  return make("div", { class: "sideways" }, make("table", { class: "translations" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
+  return sideways("Translations", make("table", { class: "translations" }, make("thead", {}, make("tr", {}, head)),
+    make("tbody", {}, rows)));
 }
 
 /** The results of the comparisons that the server was given; a sentence on which kinds differ can be chosen. */

@@ -12,6 +12,7 @@ export const hint = "Start the studio with a translator: regard train PAIRS --ou
 
 const POLL = 400; /* ms between two questions how far it is */
 const PAGE = 50; /* rows that are shown at a time */
+let lastJob = null; /* the test set that was looked at, for when the view is shown again */
 
 /** name → [title, value that small comes first; null: last]. */
 const ORDERS = {
@@ -60,7 +61,7 @@ export function mount(element, { api, model, parameters, replace, announce, down
         Object.assign(state, { filter: event.target.value.trim().toLowerCase(), shown: PAGE });
         showRows();
       } })));
-  const names = ["", "Source and translation", "chrF++", "Confidence", "Entropy", "Coverage"];
+  const names = ["No.", "Source and translation", "chrF++", "Confidence", "Entropy", "Coverage"];
   list.append(controls, make("table", { class: "corpus" }, make("thead", {}, make("tr", {}, names.map((name) =>
     make("th", { scope: "col" }, name)))), body), more);
   list.hidden = true;
@@ -81,9 +82,28 @@ export function mount(element, { api, model, parameters, replace, announce, down
       open(null);
       scores.replaceChildren();
       drop.clear();
+      remember(job.id);
       follow(job.id);
     } catch (error) {
       problem.show(error);
+    }
+  }
+
+  function remember(id) {
+    lastJob = id;
+    replace({ job: id });
+  }
+
+  /** Show a test set again, if the server still has it. */
+  async function again(id) {
+    try {
+      const job = await api.get(`/api/studio/corpus/${encodeURIComponent(id)}`);
+      Object.assign(state, { job, rows: [] });
+      remember(id);
+      follow(id);
+    } catch (error) {
+      if (error.status === 404) remember(null);
+      else problem.show(error);
     }
   }
 
@@ -180,5 +200,7 @@ export function mount(element, { api, model, parameters, replace, announce, down
     if (next) open(next);
   }
 
+  const before = parameters.get("job") ?? lastJob;
+  if (before) again(before);
   return () => sentence.destroy();
 }
