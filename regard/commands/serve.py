@@ -176,9 +176,12 @@ def _keys(given: list[str], file: Path | None) -> frozenset[str]:
 
 
 def _run(settings: ServerSettings, threads: int | None, quiet: bool, open_browser: bool = False) -> None:
+    import torch
+
     from regard.serving.run import serve
 
-    options.set_threads(threads)
+    # One core is left to the event loop and the clients of this machine: threads of torch wait for each other.
+    options.set_threads(threads or max(1, torch.get_num_threads() - 1))
 
     def ready(address: str) -> None:
         if not quiet:

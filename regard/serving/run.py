@@ -6,6 +6,7 @@ import asyncio
 import errno
 import signal
 import socket
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -36,6 +37,9 @@ class HttpServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Handle signals while the server runs; uvicorn's own method raises them again at the end."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
         try:
             yield
@@ -88,26 +92,30 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
+def http_server(settings: ServerSettings) -> HttpServer:
+    """Return a server that is ready to run on a socket. A ValueError names a folder that holds no model."""
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
+        http=type("Protocol", (TimedProtocol,), {"seconds": settings.limits.body_seconds}),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.behind_proxy,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        ws="none",
+    )
+    return HttpServer(config, app)
+
+
 def serve(settings: ServerSettings, ready: Callable[[str], None] | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are under way are finished first.
 
     `ready` is called with the address when clients can connect.
     """
-    app = create_app(settings)
+    server = http_server(settings)
     with listening_socket(settings.host, settings.port) as listening:
-        port = listening.getsockname()[1]
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
-        protocol = type("Protocol", (TimedProtocol,), {"seconds": settings.limits.body_seconds})
-        config = uvicorn.Config(
-            app,
-            http=protocol,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=settings.behind_proxy,
-            timeout_graceful_shutdown=STOP_SECONDS,
-            ws="none",
-        )
         if ready is not None:
-            ready(f"http://{name}:{port}/")
-        HttpServer(config, app).run(sockets=[listening])
+            ready(f"http://{name}:{listening.getsockname()[1]}/")
+        server.run(sockets=[listening])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import regard
-from regard.evidence.of_translation import altered, examined, gradient, leave_one_out
+from regard.evidence.of_translation import altered, examined, forced, gradient, leave_one_out
 from regard.look.trace import Trace
 from tests.training.toy import PAIRS, RECIPES
 
@@ -104,3 +104,40 @@ def test_all_of_it_goes_into_the_trace_and_back(translator: regard.Translator, t
     again = Trace.from_dict(result.as_dict())
     assert again.as_dict() == result.as_dict()
     assert translator.target_tokens(again) == translator.target_tokens(trace)
+
+
+def test_forcing_one_step_changes_what_follows_alone(translator: regard.Translator, trace: Trace) -> None:
+    """The words before the forced one stay; forcing what the model does anyway changes nothing."""
+    words = [word.text for word in trace.target.words]
+    for column in range(len(trace.source.words)):
+        result = forced(translator, trace, column, 1)
+        assert result.text.startswith(words[0])
+        assert np.isfinite(result.log_probability)
+    everywhere = forced(translator, trace, 0)
+    probabilities = [forced(translator, trace, column, 0).log_probability for column in range(len(trace.source.words))]
+    assert len(set(probabilities)) > 1, "it matters where the model is made to look"
+    assert everywhere.name == f"attention to {trace.source.words[0].text}"
+    with pytest.raises(ValueError, match="expected places among"):
+        forced(translator, trace, 50, 0)
+
+
+def test_forced_weights_are_those_of_the_attention(translator: regard.Translator, trace: Trace) -> None:
+    """With all weight on a word of a single piece at every step, log p is that of a model with these weights."""
+    from regard.evidence.of_translation import _WithChangedAttention
+    from regard.search.force_decode import force_decode
+
+    place = trace.source.groups.index(0)
+    pieces = [index for index, group in enumerate(trace.source.groups) if group == 0]
+
+    def on_first(weights: torch.Tensor) -> torch.Tensor:
+        other = torch.zeros_like(weights)
+        other[..., place : place + len(pieces)] = 1 / len(pieces)
+        return other
+
+    tokens = translator.target_tokens(trace)
+    batch, lengths = translator.batch([translator.source_tokens(SOURCE)])
+    model = _WithChangedAttention(translator.model, on_first)
+    (decoding,) = force_decode(model, batch, lengths, [tokens])
+    assert forced(translator, trace, 0).log_probability == pytest.approx(
+        float(decoding.log_probabilities.sum()), abs=1e-4
+    )

@@ -1,4 +1,7 @@
-"""What tests of the server share: small models, and servers with the page."""
+"""What tests of the server share: small translators, a server with the page, and one without.
+
+A request must call a server by one of its names: in process, `TestClient(app, base_url="http://localhost")`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
 
-import regard
+from regard.serving.app import create_app
 from regard.serving.settings import ServerSettings
 from tests.serving.live import running
-from tests.serving.studio.comparison_folder import write_comparison
 from tests.tasks.small import small
-from tests.training import toy, toy_labels
+
+SUBJECTS = {"The boy": "Der Junge", "The girl": "Das Mädchen", "Rahul": "Rahul", "My friend": "Mein Freund"}
+VERBS = {"sees": "sieht", "wants": "will", "buys": "kauft", "likes": "mag"}
+OBJECTS = {"a mango": "eine Mango", "the book": "das Buch", "some water": "Wasser", "a house": "ein Haus"}
+GERMAN = [
+    (f"{subject} {verb} {thing}.", f"{SUBJECTS[subject]} {VERBS[verb]} {OBJECTS[thing]}.")
+    for subject in SUBJECTS
+    for verb in VERBS
+    for thing in OBJECTS
+]
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +37,15 @@ def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def german_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a translator into German that writes words. Not to be changed."""
+    out = tmp_path_factory.mktemp("serving") / "german"
+    more = {"training.epochs": 8, "training.learning_rate": 0.02, "model.dropout": 0.0, "training.average": 0.9}
+    small(out, GERMAN, more, languages=("en", "de"))
+    return out
+
+
+@pytest.fixture(scope="session")
 def studio_address(translator_folder: Path) -> Iterator[str]:
     """The address of a server with the page."""
     with running(ServerSettings([translator_folder], studio=True)) as address:
@@ -31,41 +53,20 @@ def studio_address(translator_folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def transformer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a second translator, a Transformer. Not to be changed."""
-    out = tmp_path_factory.mktemp("serving") / "attends"
-    few = {"training.epochs": 2, "training.validations": 2}
-    regard.train(toy.PAIRS, out, recipe="transformer", settings=toy.ATTENDS | few, languages=("en", "mr"), device="cpu")
-    return out
-
-
-@pytest.fixture(scope="session")
-def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a classifier. Not to be changed."""
-    out = tmp_path_factory.mktemp("serving") / "judge"
-    regard.train(toy_labels.TEXTS, out, task="classify", settings=toy_labels.TINY, device="cpu")
-    return out
-
-
-@pytest.fixture(scope="session")
-def work_settings(
-    translator_folder: Path,
-    transformer_folder: Path,
-    classifier_folder: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> ServerSettings:
-    """The settings of a server with two translators, a classifier and a comparison of the translators."""
-    folder = tmp_path_factory.mktemp("work")
-    compared = write_comparison(folder / "compared", {"rnn": translator_folder, "attends": transformer_folder})
-    models = [translator_folder, transformer_folder, classifier_folder]
-    suggestions = folder / "suggestions.tsv"
-    return ServerSettings(
-        models, studio=True, suggestions=suggestions, comparisons=[compared], work=folder / "regard-studio"
-    )
-
-
-@pytest.fixture(scope="session")
-def work_address(work_settings: ServerSettings) -> Iterator[str]:
-    """The address of a server with the page, several models and a comparison."""
-    with running(work_settings) as address:
+def api_address(translator_folder: Path, german_folder: Path) -> Iterator[str]:
+    """The address of a server without the page, with two models."""
+    with running(ServerSettings([translator_folder, german_folder])) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def api_app(translator_folder: Path, german_folder: Path) -> FastAPI:
+    """The application of such a server."""
+    return create_app(ServerSettings([translator_folder, german_folder]))
+
+
+@pytest.fixture(scope="session")
+def api(api_app: FastAPI) -> Iterator[TestClient]:
+    """A client of such a server, in process."""
+    with TestClient(api_app, base_url="http://localhost") as client:
+        yield client

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
-
-from regard.serving.app import create_app
+from regard.serving.run import http_server, listening_socket
 from regard.serving.settings import ServerSettings
-from tests.launching import free_port
 
 
 @contextmanager
 def running(settings: ServerSettings) -> Iterator[str]:
     """Run a server of these settings on a free port, and return its address."""
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
+    server, listening = http_server(settings), listening_socket("127.0.0.1", 0)
+    port = listening.getsockname()[1]
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     end = time.monotonic() + 30
     while not server.started:
@@ -28,5 +26,6 @@ def running(settings: ServerSettings) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.should_exit = True
+        server.handle_exit(signal.SIGTERM, None)
         thread.join(30)
+        listening.close()

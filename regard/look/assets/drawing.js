@@ -56,7 +56,7 @@ export function colour(value, top) {
   const parts = mixed(value, top);
   const [red, green, blue] = parts.map((part) => (part / 255) ** 2.2);
   const light = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return { fill: `rgb(${parts.join(" ")})`, ink: light > 0.18 ? "#10151b" : "#ffffff" };
+  return { fill: `rgb(${parts.join(" ")})`, ink: light > 0.18 ? "#000000" : "#ffffff" };
 }
 
 /** Colour an element by a value. Next to nothing takes the colour away. */

@@ -62,7 +62,7 @@ function makeProbabilities(trace) {
 /** What it says when its attention is taken from it, and how likely its answer is then. */
 export function makeAltered(trace) {
   if (!trace.altered.length) return null;
-  const titles = ["What it says without its attention", "", "log p"];
+  const titles = ["What it says without its attention", "attention", "log p"];
   const head = titles.map((name) =>
     make("th", { scope: "col", title: name === "log p" ? "of the answer shown here" : null }, name));
   const rows = trace.altered.map(([name, text, logProbability]) => make("tr", {},

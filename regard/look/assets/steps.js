@@ -65,7 +65,7 @@ export function makeSteps(trace, change) {
     if (!trace.steps.length) return;
     if (unit === null) {
       const hint = "Move the slider to watch the answer come about: how sure the model was, and what else it considered.";
-      list.replaceChildren(make("p", { class: "hint" }, hint));
+      list.replaceChildren(make("li", { class: "hint" }, hint));
       return;
     }
     const steps = trace.steps[unit];

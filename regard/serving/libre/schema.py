@@ -10,7 +10,8 @@ Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _FLAG: Schema = {"type": "boolean", "default": False}
-_KEY: Schema = {"type": "string", "nullable": True, "description": "API key, where the server needs one"}
+_KEY: Schema = {"type": ["string", "null"], "description": "API key, where the server needs one"}
+_FORM_KEY: Schema = _KEY | {"type": "string"}
 _SOURCE: Schema = {"type": "string", "description": "code of the source language, or auto", "example": "en"}
 _TARGET: Schema = {"type": "string", "description": "code of the target language", "example": "mr"}
 _MODEL: Schema = {"type": "string", "description": "name of a model, if several translate between the languages"}
@@ -39,7 +40,7 @@ _TRANSLATE: Schema = {
     "confidence": _FLAG | {"description": "return how probably each word is right"},
     "trace": _FLAG | {"description": "return the attention weights"},
 }
-_FORM = _TRANSLATE | {"q": _TEXT, "glossary": {"type": "string", "description": "a JSON object"}}
+_FORM = _TRANSLATE | {"q": _TEXT, "api_key": _FORM_KEY, "glossary": {"type": "string", "description": "a JSON object"}}
 
 
 def _object(properties: Schema, required: list[str]) -> Schema:
@@ -57,7 +58,7 @@ def _body(json_fields: Schema, form_fields: Schema, required: list[str]) -> Sche
 
 TRANSLATE = _body(_TRANSLATE, _FORM, ["q", "source", "target"])
 _DETECT: Schema = {"q": _TEXT | {"description": "a text", "example": "A good boy."}, "api_key": _KEY}
-DETECT = _body(_DETECT, _DETECT, ["q"])
+DETECT = _body(_DETECT, _DETECT | {"api_key": _FORM_KEY}, ["q"])
 _SUGGEST: Schema = {
     "q": _TEXT | {"description": "the source text"},
     "s": _TEXT | {"description": "the suggested translation"},
@@ -65,12 +66,12 @@ _SUGGEST: Schema = {
     "target": _TARGET,
     "api_key": _KEY,
 }
-SUGGEST = _body(_SUGGEST, _SUGGEST, ["q", "s", "source", "target"])
+SUGGEST = _body(_SUGGEST, _SUGGEST | {"api_key": _FORM_KEY}, ["q", "s", "source", "target"])
 _FILE: Schema = {
     "file": {"type": "string", "format": "binary"},
     "source": _SOURCE,
     "target": _TARGET,
-    "api_key": _KEY,
+    "api_key": _FORM_KEY,
     "model": _MODEL,
     "keep": _KEEP,
     "columns": {"type": "string", "description": "of a .csv file: the columns to translate, separated by commas"},

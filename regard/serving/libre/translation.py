@@ -180,7 +180,7 @@ def traces(answers: Sequence[Answer]) -> list[Trace]:
 def confidence(answers: Sequence[Answer]) -> Object:
     """Return the probabilities that a translation is right: of the whole text, and of each word."""
     best = [answer.translations[0] for answer in answers]
-    words = [[word, round(value, 4)] for each in best for word, value in each.word_confidence]
+    words = [(word, round(value, 4)) for each in best for word, value in each.word_confidence]
     whole = sum(value for _, value in words) / len(words) if words else 1.0
     if len(best) == 1 and best[0].confidence is not None:
         whole = best[0].confidence

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
+
 from regard.serving.settings import ServerSettings
 from tests.look.conftest import browser  # noqa: F401, a fixture
 from tests.serving.studio.asking import tsv
-from tests.serving.studio.opening import PHONE, drop, opened, point_at_cell
+from tests.serving.studio.browser import check_accessibility, fits, studio_tab
+from tests.serving.studio.pointing import drop, point_at_cell
 from tests.training import toy, toy_labels
 
 TINY = "\n".join(
@@ -19,7 +22,7 @@ TINY = "\n".join(
 
 
 def test_classify(browser: Any, work_address: str) -> None:  # noqa: F811
-    with opened(browser, work_address, "classify?text=The film is dreadful, they say.", refused=422) as tab:
+    with studio_tab(browser, work_address, "#/classify?text=The film is dreadful, they say.") as tab:
         tab.wait_for_selector(".answer .label:has-text('bad')")
         tab.get_by_label("Text", exact=True).fill("Her play is lovely, they say.")
         tab.wait_for_selector(".answer .label:has-text('good')")
@@ -35,10 +38,12 @@ def test_classify(browser: Any, work_address: str) -> None:  # noqa: F811
         tab.wait_for_selector(".answer .label:has-text('bad')")
         drop(tab, "wrong.tsv", "no label\n")
         tab.wait_for_selector("[role=alert]:has-text('wrong.tsv, line 1 is no labelled text')")
+        assert "422" in tab.console.pop()
+        check_accessibility(tab)
 
 
 def test_compare(browser: Any, work_address: str) -> None:  # noqa: F811
-    with opened(browser, work_address, "compare?text=The boy sees a mango.&model=toy&second=attends") as tab:
+    with studio_tab(browser, work_address, "#/compare?text=The boy sees a mango.&model=toy&second=attends") as tab:
         tab.wait_for_selector(".comparison .grids figure:nth-child(2)")
         assert tab.locator(".translations tbody tr").count() == 2
         tab.get_by_label("A translation of your own").fill("मुलगा आंबा पाहतो.")
@@ -53,13 +58,14 @@ def test_compare(browser: Any, work_address: str) -> None:  # noqa: F811
         first, second, difference = (float(each.replace("−", "-")) for each in words.split() if each[-1].isdigit())
         assert abs(first - second - difference) < 0.02
         assert tab.locator(".results tbody tr").count() == 2
+        check_accessibility(tab)
         tab.locator(".view-compare .rows button").first.click()
         tab.wait_for_selector(".comparison:not(.waiting)")
         assert tab.get_by_label("Sentence", exact=True).input_value() in dict(toy.PAIRS)
 
 
 def test_corpus(browser: Any, work_address: str, work_settings: ServerSettings, tmp_path: Path) -> None:  # noqa: F811
-    with opened(browser, work_address, "corpus?model=toy") as tab:
+    with studio_tab(browser, work_address, "#/corpus?model=toy") as tab:
         drop(tab, "dev.tsv", tsv(toy.PAIRS[:6]))
         tab.wait_for_selector(".scores:has-text('chrF++')")
         rows = tab.locator(".corpus tbody tr")
@@ -71,6 +77,7 @@ def test_corpus(browser: Any, work_address: str, work_settings: ServerSettings, 
         assert all("book" in text for text in rows.locator("button").all_inner_texts())
         rows.locator("button").first.click()
         tab.wait_for_selector(".sentence .grid")
+        check_accessibility(tab)
         source = tab.locator(".sentence .explorer .pair dd").first.inner_text()
         tab.get_by_label("Corrected translation").fill("एक\tनवे  वाक्य.")
         tab.get_by_role("button", name="Save as a pair").click()
@@ -86,17 +93,29 @@ def test_corpus(browser: Any, work_address: str, work_settings: ServerSettings, 
 
 
 def test_corpus_on_a_phone(browser: Any, work_address: str) -> None:  # noqa: F811
-    with opened(browser, work_address, "corpus?model=toy", **PHONE) as tab:
+    with studio_tab(
+        browser, work_address, "#/corpus?model=toy", viewport={"width": 390, "height": 800}, color_scheme="dark"
+    ) as tab:
         drop(tab, "dev.tsv", tsv(toy.PAIRS[:3]))
         tab.wait_for_selector(".scores:has-text('chrF++')")
         assert tab.locator(".corpus tbody tr").count() == 3
         tab.keyboard.press("Tab")
         tab.locator(".texts-of-row button").nth(1).press("Enter")
         tab.wait_for_selector(".sentence .grid")
+        assert fits(tab)
+        check_accessibility(tab)
+
+
+@pytest.mark.parametrize("view", ["compare", "train?run=toy", "classify?text=The film is boring."])
+def test_views_on_a_phone(browser: Any, work_address: str, view: str) -> None:  # noqa: F811
+    with studio_tab(browser, work_address, f"#/{view}", viewport={"width": 390, "height": 800}) as tab:
+        tab.wait_for_selector(".grid")
+        assert fits(tab)
+        check_accessibility(tab)
 
 
 def test_train(browser: Any, work_address: str) -> None:  # noqa: F811
-    with opened(browser, work_address, "train?run=toy") as tab:
+    with studio_tab(browser, work_address, "#/train?run=toy") as tab:
         tab.wait_for_selector(".history .grid")
         assert tab.locator(".samples tbody tr").count() == 4
         assert tab.locator(".run .curve:visible").count() == 3
@@ -108,6 +127,7 @@ def test_train(browser: Any, work_address: str) -> None:  # noqa: F811
         )
 
         tab.get_by_text("Start a training").click()
+        check_accessibility(tab)
         drop(tab, "my pairs.tsv", tsv(toy.PAIRS))
         assert tab.get_by_label("Name of the model").input_value() == "my-pairs"
         tab.get_by_label("Minutes").fill("0.2")

@@ -2,7 +2,7 @@
 
 import { make, tint } from "../look/drawing.js";
 import { number } from "../look/data.js";
-import { placer } from "./source_pane.js";
+import { placer, wordTexts } from "./source_pane.js";
 
 /** `point(segment, word)` or `point(null)`; `press(segment, word, element)` for a click or Enter. */
 export function makeOutputPane({ language, direction, actions, point, press }) {
@@ -70,14 +70,9 @@ export function makeOutputPane({ language, direction, actions, point, press }) {
   }
 
   function showSegment(place, { trace, fixed }) {
-    const { units, groups, terms, ended } = trace.target;
+    const { terms } = trace.target;
     const own = [];
-    const texts = groups.reduce((all, word, index) => {
-      all[word] = word in all ? all[word] + units[index][0] + units[index][1] : units[index][1];
-      return all;
-    }, []);
-    const last = ended ? texts.length - 1 : texts.length;
-    texts.slice(0, last).forEach((text, word) => place(text, (letters) => {
+    wordTexts(trace.target).forEach((text, word) => place(text, (letters) => {
       const kind = ["word", word < fixed && "fixed", terms.includes(word) && "term"].filter(Boolean).join(" ");
       own[word] = make("span", {
         class: kind, role: "button", tabindex: -1, "aria-haspopup": "dialog", "data-segment": words.length, "data-word": word,

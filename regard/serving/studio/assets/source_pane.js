@@ -14,7 +14,7 @@ export function makeSourcePane({ text, language, direction, limit, change, point
   const element = make("section", { class: "pane", "aria-label": "Source" },
     make("div", { class: "pane-text" }, mirror, area),
     make("div", { class: "pane-foot" }, count, make("span", { class: "end-of-row" }, clear)));
-  let words = []; /* [segment][word] → its elements in the mirror */
+  let words = []; /* [segment][word] → its element in the mirror */
 
   area.addEventListener("pointermove", (event) => {
     const under = document.elementsFromPoint(event.clientX, event.clientY);
@@ -49,14 +49,11 @@ export function makeSourcePane({ text, language, direction, limit, change, point
   function showWords(segments) {
     const place = placer(area.value);
     words = segments.map(({ trace, coverage }, segment) => {
-      const { units, groups } = trace.source;
-      const own = trace.source.words.map(() => []);
-      units.forEach(([, letters], index) => place(letters, (text) => {
-        const word = groups[index];
-        const missed = coverage.missed.includes(word);
-        const part = make("span", { class: missed ? "word missed" : "word", "data-segment": segment, "data-word": word }, text);
-        own[word].push(part);
-        return part;
+      const own = [];
+      wordTexts(trace.source).forEach((letters, word) => place(letters, (text) => {
+        const kind = coverage.missed.includes(word) ? "word missed" : "word";
+        own[word] = make("span", { class: kind, "data-segment": segment, "data-word": word }, text);
+        return own[word];
       }));
       return own;
     });
@@ -65,15 +62,25 @@ export function makeSourcePane({ text, language, direction, limit, change, point
 
   /** Colour the words of a segment: `values[word]` of `top`; null: no colours. `on`: the word pointed at. */
   function light(segment, values, top, on = -1) {
-    words.flat(2).forEach((part) => (part.classList.remove("on"), tint(part, null)));
+    words.flat().forEach((part) => part && (part.classList.remove("on"), tint(part, null)));
     mark(values !== null);
-    if (values) words[segment]?.forEach((parts, word) => parts.forEach((part) => tint(part, values[word], top)));
-    if (on >= 0) words[segment]?.[on]?.forEach((part) => part.classList.add("on"));
+    if (values) words[segment]?.forEach((part, word) => tint(part, values[word], top));
+    if (on >= 0) words[segment]?.[on]?.classList.add("on");
   }
 
   area.value = text;
   showPlain();
   return { element, area, set, showWords, light, text: () => area.value };
+}
+
+/** The words of a side as they stand in its text; the end token is empty. */
+export function wordTexts({ units, groups }) {
+  const texts = [];
+  groups.forEach((word, index) => {
+    const [gap, letters] = units[index];
+    texts[word] = texts[word] === undefined ? letters : texts[word] + gap + letters;
+  });
+  return texts;
 }
 
 /** Cut a text into nodes: `place(letters, make)` puts what `make` returns where the letters stand next, if they do;

@@ -158,7 +158,8 @@ class LookView {
     const button = trace.evidence.length ? null : make("button", {
       type: "button", class: "button", click: () => this.gather(),
     }, "Test the weights");
-    const agreements = trace.evidence.map(({ name, agreement }) => [make("dt", {}, name), make("dd", {}, `agreement with the weights ${number(agreement)}`)]);
+    const agreements = trace.evidence.flatMap(({ name, agreement }) =>
+      [make("dt", {}, name), make("dd", {}, `agreement with the weights ${number(agreement)}`)]);
     this.evidence.replaceChildren(make("h2", {}, "Do the weights explain the answer?"),
       make("p", { class: "message" }, "Click a cell of the picture: what would the model have said, had it looked there?"),
       result ?? "",

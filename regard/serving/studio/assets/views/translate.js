@@ -251,7 +251,7 @@ class TranslateView {
     make("span", { class: "number", title: "score of the search: log p by length" }, number(score, 2)))));
     const several = this.segments().length > 1;
     this.others.replaceChildren(make("h2", {}, "Other translations"),
-      several ? make("p", { class: "message" }, `of “${textOf(segment.trace.source)}”`) : "", make("ol", { class: "n-best" }, items));
+      several ? make("p", { class: "message" }, "of ", make("bdi", { lang: this.from }, textOf(segment.trace.source))) : "", make("ol", { class: "n-best" }, items));
   }
 
   /* Other words */

@@ -1,0 +1,1 @@
+"""A server under load, for long, and with hostile requests (benchmarks/serving.py)."""

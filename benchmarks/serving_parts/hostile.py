@@ -1,0 +1,6 @@
+import argparse
+
+
+def add_options(p: argparse.ArgumentParser) -> None: ...
+def run(g: argparse.Namespace) -> int:
+    return 0
