@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from regard.config import folder as folders
 from regard.experiments.processes import STOP_SECONDS, RunProcess
 from regard.serving.errors import RequestError
 from regard.serving.store import ModelStore
-from regard.serving.studio.training_job import DATA, JOB, StudioTraining
+from regard.serving.studio.training_job import DATA, JOB, StudioTraining, data_folder
 
 POLL_SECONDS = 0.2
 CLOSE_SECONDS = 20.0  # in which a training may write its checkpoint when the server ends
@@ -137,10 +138,14 @@ class Trainings:
         raise RequestError(404, f"training: there is none of the name {name!r}")
 
     def new_folder(self, name: str) -> Path:
-        """Return the folder for a new training; raise a RequestError if the name is taken."""
+        """Return the folder for a new training; raise a RequestError if the name is taken.
+
+        A training that failed before it began leaves its name free, and its data are removed.
+        """
         folder = self.folder.absolute() / name
-        if folder.exists() or folder.with_name(name + DATA).exists() or any(each.name == name for each in self._store):
+        if folder.exists() or any(each.name == name for each in self._store):
             raise RequestError(409, f"name: {name!r} is taken; expected another one")
+        shutil.rmtree(data_folder(folder), ignore_errors=True)
         return folder
 
     def _jobs(self) -> Iterator[StudioTraining]:

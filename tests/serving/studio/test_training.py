@@ -122,6 +122,9 @@ def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
             states = [data for name, data in events("".join(stream.iter_text())) if name == "status"]
         assert states[-1]["state"] == "failed"
         assert "no pair in" in states[-1]["failure"] and "no tab" in states[-1]["failure"]
+        again = send(address, "/training", [("other.tsv", "still no tab\n")], name="bad")  # its name is free again
+        assert again["state"] == "running" and "other.tsv" in again["command"]
+        assert post(address, "/training/bad/stop")["state"] == "stopping"
     with running(ServerSettings([], studio=True, work=work)) as address:
         (run,) = get(address, "/training")["runs"]
         assert run["state"] == "stopped" and run["resumable"]
