@@ -2,11 +2,10 @@
 
     python benchmarks/studio_typing.py MODEL [--texts 40] [--threads N]
 
-Starts `regard studio MODEL`, opens its page in chromium, types the beginnings of texts letter by letter as a person does,
-and measures in the page, by its own clock,
+Starts `regard studio MODEL`, opens its page in chromium, types texts letter by letter as a person does, and measures in
+the page, by its own clock,
 
     first letter   from the first letter's input event until the first translation is on the page
-    each letter    from the last letter's input event until the translation of the whole text is on the page
     details        from the last letter's input event until words can be pointed at
 """
 
@@ -29,7 +28,7 @@ from playwright.sync_api import sync_playwright
 TEXTS = ("The boy is reading a book.", "Sita is a good girl.", "My friend wants some water.", "Where is the old man?")
 MEASURE = """() => {
   const output = document.querySelector(".output");
-  window.times = {first: null, shown: null, words: null, typed: null, begun: null};
+  window.times = {first: null, words: null, typed: null, begun: null};
   document.querySelector("textarea").addEventListener("input", () => {
     times.typed = performance.now();
     times.begun ??= times.typed;
@@ -38,7 +37,6 @@ MEASURE = """() => {
     const now = performance.now();
     if (output.textContent.trim() && times.begun !== null) {
       times.first ??= now - times.begun;
-      times.shown = now - times.typed;
       if (output.querySelector(".word")) times.words = now - times.typed;
     }
   }).observe(output, {childList: true, subtree: true, characterData: true});
@@ -99,7 +97,7 @@ def measure(address: str, count: int, delay: float) -> list[dict[str, Any]]:
 
 def report(results: list[dict[str, Any]]) -> None:
     """Print the median and the 95th percentile of each time."""
-    for name, key in (("first letter", "first"), ("each letter", "shown"), ("details", "words")):
+    for name, key in (("first letter", "first"), ("details", "words")):
         times = sorted(result[key] for result in results)
         high = times[min(len(times) - 1, int(0.95 * len(times)))]
         print(f"{name:14} median {statistics.median(times):6.0f} ms   95 %: {high:6.0f} ms   of {len(times)} texts")

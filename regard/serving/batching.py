@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.serving.compute import too_busy
+from regard.serving.errors import RequestError
 from regard.serving.metrics import ServerMetrics
 from regard.serving.store import ServedModel
 from regard.tasks.translation.answer import Answer
@@ -22,6 +23,7 @@ from regard.tasks.translation.search_options import Search
 from regard.text.glossary import Glossary
 from regard.text.placeables import Part, joined
 
+CLIENT_CLOSED_REQUEST = 499  # the status, as nginx has it, of a request whose client does not wait any more
 MAX_BATCH_CHARACTERS = 16_000  # of the texts of one computation, if they are several
 
 
@@ -117,7 +119,7 @@ class Batcher:
                 continue
             if not job.answers and await job.is_gone():
                 self._metrics.dropped.add()
-                job.result.cancel()
+                job.result.set_exception(RequestError(CLIENT_CLOSED_REQUEST, "the client has disconnected"))
                 continue
             part = job.part(texts, characters)
             if not part and batch:
