@@ -11,8 +11,9 @@ from regard.text.formats.registry import parsed
 from regard.text.formats.segmented_file import SegmentedFile
 from regard.text.formats.segments import Segment
 from regard.text.keep import Keep
-from regard.text.placeables import Part, joined
+from regard.text.placeables import Part, Placeable, joined
 
+MAX_MARK_WORK = 1_000_000_000  # placeables of a paragraph times the square of its characters
 _LINE_END = re.compile(r"(\r\n|\r|\n)")
 _HTML = Path("q.html")  # a name whose ending says the format
 
@@ -58,6 +59,18 @@ class HtmlText:
 
     def result(self, translations: Sequence[Sequence[Part]]) -> str:
         return self._file.result(translations)[0]
+
+
+def check_marks(segments: Sequence[Segment]) -> None:
+    """Raise a ValueError for a paragraph with so many tags and other placeables that putting them back takes long: the
+    time grows with their number and with the square of the length."""
+    for segment in segments:
+        marks = sum(isinstance(part, Placeable) for part in segment)
+        length = len(joined(segment))
+        if marks * length**2 > MAX_MARK_WORK:
+            raise ValueError(
+                f"expected fewer tags and other things to keep in a paragraph, got {marks:,} in {length:,} characters"
+            )
 
 
 def plain_text(segments: Sequence[Segment]) -> str:

@@ -25,7 +25,7 @@ from regard.serving.libre.languages import language_name
 from regard.serving.libre.suggestions import SuggestionFile
 from regard.serving.libre.translation import AUTO, TranslateRequest, check_size, keep_of, model_for
 from regard.serving.server import Server, ServerState
-from regard.serving.texts import plain_text
+from regard.serving.texts import check_marks, plain_text
 from regard.tasks.translation.answer import Answer
 from regard.text.formats.registry import FORMATS, PLAIN, TABLE, document_of
 from regard.text.formats.segmented_file import SegmentedFile
@@ -82,6 +82,7 @@ async def translate(request: Request, server: Server) -> Response:
     asked = TranslateRequest.of(await authorized_fields(request, server), server.settings.limits)
     texts = await asked.segmented()
     segments = [segment for text in texts for segment in text.segments]
+    check_marks(segments)
     detected: DetectedLanguage | None = None
     if asked.source == AUTO:
         detected = await detected_language(server, plain_text(segments))
@@ -165,6 +166,7 @@ async def translate_file(request: Request, server: Server) -> Response:
     columns = [each.strip() for each in fields.text("columns").split(",") if each.strip()]
     keep = keep_of(fields)
     file = await asyncio.to_thread(lambda: SegmentedFile(path, document_of(path, content, columns), columns, keep))
+    check_marks(file.segments)
     text, limit = plain_text(file.segments), server.settings.limits.file_characters
     if len(text) > limit:
         raise RequestError(400, f"file: expected at most {limit:,} characters of text, got {len(text):,}")

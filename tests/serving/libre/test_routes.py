@@ -126,6 +126,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"glossary": ["a"]}, "glossary: expected an object"),
     ({"glossary": {"a": 5}}, "glossary: expected terms"),
     ({"glossary": {"": "a"}}, "glossary: expected a source and a target term"),
+    ({"q": "*_" * 2000, "keep": "markup"}, "expected fewer tags and other things to keep in a paragraph, got 2,666"),
     ({"keep": "everything"}, "keep: expected some of"),
     ({"keep": "re:(a+)+$"}, "keep: expected kinds such as numbers,markup; a server takes no patterns"),
     ({"model": "other"}, "model: expected one of toy, german, got 'other'"),
