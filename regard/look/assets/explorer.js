@@ -46,8 +46,9 @@ class Explorer {
     };
     this.views = []; /* the picture, and that of the evidence it is compared with */
     this.slots = {
-      pair: make("div"), stage: make("div", { class: "stage" }), steps: make("div"), below: make("div"), keys: make("div"),
-      choices: make("form", { class: "choices", submit: (event) => event.preventDefault() }), /* its radios are its own */
+      pair: make("div"), stage: make("div", { class: "stage" }), steps: make("div"), below: make("div"),
+      keys: make("div"), /* radios of a form are its own */
+      choices: make("form", { class: "choices", submit: (event) => event.preventDefault() }),
     };
     this.summary = make("p", { class: "summary" });
     this.spoken = make("p", { class: "spoken", "aria-live": "polite" });
@@ -62,8 +63,9 @@ class Explorer {
   mainParts() {
     const { pair, choices, below, keys } = this.slots;
     const { after } = this.options;
-    const named = [[pair, "pair"], [choices], [this.summary], [this.spoken], [this.work], [after], [below, "below"], [keys, "keys"]];
-    return named.filter(([part, name]) => part && !this.without.has(name)).map(([part]) => part);
+    const all = [[pair, "pair"], [choices], [this.summary], [this.spoken], [this.work], [after], [below, "below"],
+      [keys, "keys"]];
+    return all.filter(([part, name]) => part && !this.without.has(name)).map(([part]) => part);
   }
 
   get trace() {

@@ -1,4 +1,4 @@
-/* The glossary: pairs of terms that translations must use. They are kept in this browser, for each pair of languages. */
+/* The glossary: pairs of terms that translations must use. The browser stores them, for each pair of languages. */
 
 import { make } from "../look/drawing.js";
 
@@ -10,8 +10,10 @@ export function makeGlossary({ languages, change }) {
   const list = make("ul", { class: "terms" });
   const title = make("summary");
   const add = make("button", { type: "button", class: "button", click: () => addTerm("", "").focus() }, "Add a term");
-  const hint = "A term on the left is always translated as the one on the right. Several forms: हा | ही. The same word: =";
-  const element = make("details", { class: "panel glossary" }, title, make("p", { class: "message" }, hint), list, add);
+  const hint = "A term on the left is always translated as the one on the right. "
+    + "Several forms: हा | ही. The word itself: =";
+  const element = make("details", { class: "panel glossary" },
+    title, make("p", { class: "message" }, hint), list, add);
   let before = "";
 
   function terms() {
@@ -21,13 +23,16 @@ export function makeGlossary({ languages, change }) {
 
   function addTerm(source, target) {
     const field = (value, name, language) => make("input", {
-      type: "text", value, "aria-label": name, lang: language, dir: "auto", maxlength: 500, input: changed, placeholder: name,
+      type: "text", value, "aria-label": name, placeholder: name, lang: language, dir: "auto", maxlength: 500,
+      input: changed,
     });
     const first = field(source, "Source term", languages?.[0]);
     const remove = make("button", {
-      type: "button", class: "button plain", "aria-label": "Remove the term", click: () => (row.remove(), changed(), add.focus()),
+      type: "button", class: "button plain", "aria-label": "Remove the term",
+      click: () => (row.remove(), changed(), add.focus()),
     }, "✕");
-    const row = make("li", {}, first, make("span", { "aria-hidden": "true" }, "→"), field(target, "Target term", languages?.[1]), remove);
+    const second = field(target, "Target term", languages?.[1]);
+    const row = make("li", {}, first, make("span", { "aria-hidden": "true" }, "→"), second, remove);
     list.append(row);
     return first;
   }

@@ -7,7 +7,8 @@ const NAMES = { cross: "Cross-attention", encoder: "Encoder self-attention", dec
 const KINDS = {
   itself: "looks at itself", "previous word": "looks at the word before", "next word": "looks at the word after",
   "first word": "looks at the first word", "end token": "rests at the end", punctuation: "looks at punctuation",
-  "in order": "goes along with the source", "one word": "picks one word each time", broad: "looks everywhere", mixed: "mixed",
+  "in order": "goes along with the source", "one word": "picks one word each time", broad: "looks everywhere",
+  mixed: "mixed",
 };
 
 /** `reports` as POST /api/studio/look returns them for `trace`; `choose({attention, layer, head})`. */
@@ -17,16 +18,18 @@ export function makeHeadReport(trace, reports, choose) {
     const own = reports.filter((report) => report.attention === name);
     const items = own.map((report) => {
       const { layer, head } = report;
-      const button = make("button", { type: "button", class: "head-card", click: () => choose({ attention, layer, head }) },
-        thumbnail(attentionPicture(trace, { attention, layer, head, level: "words" })), describe(report, own.length > 1));
-      buttons.push([button, { attention, layer, head }]);
+      const choice = { attention, layer, head };
+      const button = make("button", { type: "button", class: "head-card", click: () => choose(choice) },
+        thumbnail(attentionPicture(trace, { ...choice, level: "words" })), describe(report, own.length > 1));
+      buttons.push([button, choice]);
       return make("li", {}, button);
     });
-    return make("section", { "aria-label": NAMES[name] ?? name }, make("h3", {}, NAMES[name] ?? name), make("ul", { class: "head-cards" }, items));
+    const what = NAMES[name] ?? name;
+    return make("section", { "aria-label": what }, make("h3", {}, what), make("ul", { class: "head-cards" }, items));
   });
-  const element = make("section", { class: "panel", "aria-label": "Head report" }, make("h2", {}, "Head report"),
-    make("p", { class: "message" }, "What each head does in this sentence. Entropy: 0 bits where every word looks at one word alone."),
-    sections);
+  const about = "What each head does in this sentence. Entropy: 0 bits where every word looks at one word alone.";
+  const element = make("section", { class: "panel", "aria-label": "Head report" },
+    make("h2", {}, "Head report"), make("p", { class: "message" }, about), sections);
 
   /** Mark the head that the picture shows; where there is one head only, its mean is the head itself. */
   function show(state) {
@@ -40,11 +43,12 @@ export function makeHeadReport(trace, reports, choose) {
 }
 
 function describe({ layer, head, kind, share, entropy, aer }, several) {
-  const error = aer === null ? [] : [make("span", {}, "alignment error ", make("span", { class: "number" }, number(aer)))];
+  const numeral = (text) => make("span", { class: "number" }, text);
   return make("span", { class: "facts" },
     several ? make("strong", {}, `Layer ${layer} · head ${head}`) : null,
-    make("span", {}, KINDS[kind] ?? kind, " ", make("span", { class: "number" }, `${number(100 * share, 0)} %`)),
-    make("span", {}, make("span", { class: "number" }, number(entropy)), " bits"), ...error);
+    make("span", {}, KINDS[kind] ?? kind, " ", numeral(`${number(100 * share, 0)} %`)),
+    make("span", {}, numeral(number(entropy)), " bits"),
+    aer === null ? null : make("span", {}, "alignment error ", numeral(number(aer))));
 }
 
 /** The weights as one pixel each, enlarged by the browser. */

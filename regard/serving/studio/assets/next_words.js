@@ -8,8 +8,8 @@ function percent(probability) {
   return `${number(100 * probability, probability < 0.01 ? 2 : 1)} %`;
 }
 
-/** Open the window in `parent`, below `word`. `entries`: {word, probability, text}; `choose(entry)`, `close()` at the end.
-    Returns a function that closes it. */
+/** Open the window in `parent`, below `word`. `entries`: {word, probability, text}; `choose(entry)`; `close()` at the
+    end. Returns a function that closes it. */
 export function showNextWords({ parent, word, entries, language, direction, choose, close }) {
   const current = word.textContent;
   const buttons = entries.map((entry) => make("button", {

@@ -24,7 +24,9 @@ export function makeOutputPane({ language, direction, actions, point, press }) {
     else point(null);
   });
   output.addEventListener("pointerleave", () => point(null));
-  output.addEventListener("focusin", (event) => event.target.matches(".word:focus-visible") && point(...placeOf(event.target)));
+  output.addEventListener("focusin", (event) => {
+    if (event.target.matches(".word:focus-visible")) point(...placeOf(event.target));
+  });
   output.addEventListener("focusout", () => point(null));
   output.addEventListener("click", (event) => {
     const part = event.target.closest(".word");
@@ -75,7 +77,8 @@ export function makeOutputPane({ language, direction, actions, point, press }) {
     wordTexts(trace.target).forEach((text, word) => place(text, (letters) => {
       const kind = ["word", word < fixed && "fixed", terms.includes(word) && "term"].filter(Boolean).join(" ");
       own[word] = make("span", {
-        class: kind, role: "button", tabindex: -1, "aria-haspopup": "dialog", "data-segment": words.length, "data-word": word,
+        class: kind, role: "button", tabindex: -1, "aria-haspopup": "dialog",
+        "data-segment": words.length, "data-word": word,
       }, letters);
       return own[word];
     }));
@@ -92,7 +95,7 @@ export function makeOutputPane({ language, direction, actions, point, press }) {
     }));
   }
 
-  /** Colour the words of a segment by `values[word]` of `top`; null: shades of confidence. `on`: the word pointed at. */
+  /** Colour the words of a segment by `values[word]` of `top`; null: by confidence. `on`: the word pointed at. */
   function light(segment, values, top, on = -1) {
     words.flat().forEach((part) => part && (part.classList.remove("on"), tint(part, null)));
     if (values) words[segment]?.forEach((part, word) => tint(part, values[word], top));

@@ -1,6 +1,6 @@
 /* The frame of the page: navigation between the views, the choice of a model, and the view that is shown.
 
-   The address names the view and its parameters: #/translate?text=Hello&model=toy. A view is a module views/NAME.js with
+   The address names the view and its parameters: #/translate?text=Hello&model=toy. A view is a module views/NAME.js:
 
      title                    its name in the navigation
      task                     "translate" or "classify" where it works on one model of that task, else null
@@ -10,8 +10,9 @@
 
    The context: `api` (api.js; its requests end with the view), `models`, `model` (the chosen one of the view's task, or
    null), `parameters` (of the address, URLSearchParams), `replace(parameters)` (notes parameters in the address, null
-   removes one; the view stays), `navigate(view, parameters)`, `announce(text)` for screen readers, `download(name, blob)`,
-   `refresh()` (lists the models again), `signal` (aborted when the view ends). Choosing another model mounts the view again, with its parameters. */
+   removes one; the view stays), `navigate(view, parameters)`, `announce(text)` for screen readers,
+   `download(name, blob)`, `refresh()` (lists the models again), `signal` (aborted when the view ends). Choosing another
+   model mounts the view again, with its parameters. */
 
 import { make } from "../look/drawing.js";
 import { makeApi } from "./api.js";
@@ -25,7 +26,8 @@ const VIEWS = [
   "classify",
 ];
 
-const page = Object.fromEntries(["views", "model", "content", "announcement"].map((id) => [id, document.getElementById(id)]));
+const parts = ["views", "model", "content", "announcement"];
+const page = Object.fromEntries(parts.map((id) => [id, document.getElementById(id)]));
 let models = [];
 let views = {}; /* name → module */
 let shown = null; /* {name, ending: AbortController, unmount} */
@@ -82,7 +84,7 @@ export function describeModel({ name, languages }) {
 
 /** The text and the model go along from view to view. */
 function showNavigation(current, parameters) {
-  const shared = Object.fromEntries(["text", "model"].filter((key) => parameters.get(key)).map((key) => [key, parameters.get(key)]));
+  const shared = Object.fromEntries([...parameters].filter(([key]) => key === "text" || key === "model"));
   const links = VIEWS.map((name) => make("a", {
     href: address(name, shared), "aria-current": name === current ? "page" : null,
     class: views[name].available(models) ? null : "unavailable",
@@ -97,7 +99,8 @@ function showModels(view, model, parameters) {
   const all = modelsOf(view.task);
   if (!model) return page.model.replaceChildren();
   if (all.length === 1) return page.model.replaceChildren(make("span", { class: "what" }, describeModel(model)));
-  const options = all.map((each) => make("option", { value: each.name, selected: each === model }, describeModel(each)));
+  const options = all.map((each) =>
+    make("option", { value: each.name, selected: each === model }, describeModel(each)));
   const choose = (event) => navigate(route().name, { ...Object.fromEntries(parameters), model: event.target.value });
   return page.model.replaceChildren(make("label", { class: "choice" }, make("span", { class: "what" }, "Model"),
     make("select", { change: choose }, options)));

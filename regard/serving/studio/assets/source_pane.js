@@ -6,8 +6,8 @@ import { make, tint } from "../look/drawing.js";
 export function makeSourcePane({ text, language, direction, limit, change, point }) {
   const mirror = make("div", { class: "mirror", "aria-hidden": "true", lang: language, dir: direction });
   const area = make("textarea", {
-    lang: language, dir: direction, "aria-label": "Text to translate", placeholder: "Type or paste text", spellcheck: "false",
-    autocapitalize: "off", maxlength: limit, input: () => (showPlain(), change(area.value)),
+    lang: language, dir: direction, "aria-label": "Text to translate", placeholder: "Type or paste text",
+    spellcheck: "false", autocapitalize: "off", maxlength: limit, input: () => (showPlain(), change(area.value)),
   });
   const count = make("span", { class: "number" });
   const clear = make("button", { type: "button", class: "button plain", click: () => set("") }, "Clear");

@@ -1,6 +1,6 @@
 /* Look: every head of an answer, evidence about its weights, and what the model would have said with others. */
 
-import { number } from "../../look/data.js";
+import { END, number } from "../../look/data.js";
 import { make } from "../../look/drawing.js";
 import { makeExplorer } from "../../look/explorer.js";
 import { textOf } from "../../look/panels.js";
@@ -37,8 +37,8 @@ class LookView {
     const { parameters, model } = this.context;
     const [from, to] = model.languages ?? [null, null];
     const field = (name, value, language, placeholder) => make("textarea", {
-      class: "box", rows: 1, "aria-label": name, lang: language, dir: directionOf(language), placeholder, maxlength: MAX_CHARACTERS,
-      spellcheck: "false", input: () => this.typed(),
+      class: "box", rows: 1, "aria-label": name, lang: language, dir: directionOf(language), placeholder,
+      maxlength: MAX_CHARACTERS, spellcheck: "false", input: () => this.typed(),
     }, value ?? "");
     const named = (code, other) => (code ? languageName(code) : other);
     this.text = field("Text", parameters.get("text"), from, "A sentence to look at");
@@ -83,8 +83,9 @@ class LookView {
         this.gold = chosen.gold;
         this.ask();
       };
-      this.examples.replaceChildren(make("label", { class: "choice" }, make("span", { class: "what" }, "With known links"),
-        make("select", { change: use }, make("option", { value: "" }, "choose a sentence"), options)));
+      const menu = make("select", { change: use }, make("option", { value: "" }, "choose a sentence"), options);
+      this.examples.replaceChildren(
+        make("label", { class: "choice" }, make("span", { class: "what" }, "With known links"), menu));
     } catch (error) {
       this.fail(error);
     }
@@ -121,7 +122,8 @@ class LookView {
     if (this.explorer) this.explorer.show(content);
     else {
       this.explorer = makeExplorer(content, {
-        after: this.evidence, onCell: (cell) => this.force(cell), onTrace: () => this.showTrace(), onChoice: () => this.showChosen(),
+        after: this.evidence, onCell: (cell) => this.force(cell), onTrace: () => this.showTrace(),
+        onChoice: () => this.showChosen(),
       });
       this.place.append(this.explorer.element);
       this.explorer.render();
@@ -160,12 +162,12 @@ class LookView {
     }, "Test the weights");
     const agreements = trace.evidence.flatMap(({ name, agreement }) =>
       [make("dt", {}, name), make("dd", {}, `agreement with the weights ${number(agreement)}`)]);
+    const note = (text) => make("p", { class: "message" }, text);
     this.evidence.replaceChildren(make("h2", {}, "Do the weights explain the answer?"),
-      make("p", { class: "message" }, "Click a cell of the picture: what would the model have said, had it looked there?"),
-      result ?? "",
-      button ? make("p", { class: "message" },
-        "Or leave out each source word in turn, take gradients, and spread the attention evenly.") : make("dl", { class: "card" }, agreements),
-      button ?? "");
+      note("Click a cell of the picture: what would the model have said, had it looked there?"), result ?? "",
+      ...(button
+        ? [note("Or leave out each source word in turn, take gradients, and spread the attention evenly."), button]
+        : [make("dl", { class: "card" }, agreements)]));
   }
 
   async gather() {
@@ -204,7 +206,8 @@ class LookView {
   }
 
   forced(trace, sourceWord, targetWord, { text, before, log_probability: after }) {
-    const name = (side, index) => make("strong", { lang: side.language, dir: side.direction }, side.words[index]?.trim() || "⏹");
+    const name = (side, index) =>
+      make("strong", { lang: side.language, dir: side.direction }, side.words[index]?.trim() || END);
     const who = targetWord < 0 ? "every word" : name(trace.target, targetWord);
     return make("div", { class: "forced" },
       make("p", {}, "Had ", who, " looked only at ", name(trace.source, sourceWord), ", the model would have said:"),

@@ -7,6 +7,7 @@ import { showSummary, spokenSummary } from "../../look/texts.js";
 import { isSuperseded } from "../api.js";
 import { makeGlossary } from "../glossary.js";
 import { directionOf, languageName } from "../languages.js";
+import { makeNBest } from "../n_best.js";
 import { showNextWords } from "../next_words.js";
 import { makeOutputPane } from "../output_pane.js";
 import { makeSourcePane } from "../source_pane.js";
@@ -18,6 +19,7 @@ export const available = (models) => models.some((model) => model.task === task)
 
 const PAUSE = 220; /* milliseconds without typing before the details are asked for */
 const MAX_CHARACTERS = 10_000;
+const MAX_NAMED = 12; /* words that may be left out, in the line that names them */
 const KEEP = [["numbers", "Numbers"], ["addresses", "Addresses"], ["markup", "Markup"], ["names", "Names"]];
 const CHOICE = { attention: 0, layer: -1, head: -1, level: "words" };
 
@@ -55,10 +57,14 @@ class TranslateView {
     this.message = make("p", { class: "message", role: "status" });
     this.summary = make("p", { class: "summary" });
     this.glossary = makeGlossary({ languages: this.context.model.languages, change: () => this.typed() });
-    this.others = make("section", { class: "panel", "aria-label": "Other translations" });
+    this.others = makeNBest({
+      languages: [this.from, this.to], direction: directionOf(this.to),
+      choose: (text) => this.redo(this.chosen, { target: text, prefix: "", fixed: 0 }),
+    });
     element.append(
-      this.languages(), make("div", { class: "panes" }, this.source.element, this.output.element), this.message, this.summary,
-      make("div", { class: "columns" }, this.others, make("div", { class: "stack" }, this.glossary.element, this.keepKinds())));
+      this.languages(), make("div", { class: "panes" }, this.source.element, this.output.element),
+      this.message, this.summary, make("div", { class: "columns" }, this.others.element,
+        make("div", { class: "stack" }, this.glossary.element, this.keepKinds())));
     this.showLines();
   }
 
@@ -120,6 +126,7 @@ class TranslateView {
     if (!text.trim()) return this.showNothing();
     this.running = true;
     this.waiting = false;
+    this.output.element.classList.add("busy");
     try {
       const { lines } = await this.context.api.post("/api/studio/translate", { ...this.options, text });
       if (this.source.text().trim() && !this.detailed(text)) {
@@ -131,6 +138,7 @@ class TranslateView {
       this.report(error);
     } finally {
       this.running = false;
+      this.output.element.classList.remove("busy");
     }
     return this.waiting ? this.translate() : null;
   }
@@ -146,7 +154,8 @@ class TranslateView {
     if (!text.trim()) return;
     try {
       const asked = this.options;
-      const answer = await this.context.api.post("/api/studio/translate", { ...asked, text, details: true }, { key: "details" });
+      const request = { ...asked, text, details: true };
+      const answer = await this.context.api.post("/api/studio/translate", request, { key: "details" });
       if (text !== this.source.text()) return;
       this.detailsOf = JSON.stringify([asked, text]);
       this.take(answer);
@@ -164,7 +173,8 @@ class TranslateView {
       segments: range(line.segments).map(() => {
         const trace = traces[next];
         next += 1;
-        return { trace, coverage: coverage[next - 1], candidates: trace.candidates, prefix: "", target: null, fixed: 0 };
+        const { candidates } = trace;
+        return { trace, coverage: coverage[next - 1], candidates, prefix: "", target: null, fixed: 0 };
       }),
     }));
     this.chosen = Math.min(this.chosen, Math.max(next - 1, 0));
@@ -204,11 +214,13 @@ class TranslateView {
   showNote(segments) {
     const values = segments.flatMap(({ trace }) => trace.confidence);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const missed = segments.reduce((sum, { coverage }) => sum + coverage.missed.length, 0);
+    const missed = segments.flatMap(({ trace, coverage }) => coverage.missed.map((word) => trace.source.words[word]));
     const scale = make("span", { class: "legend", "aria-hidden": "true" }, "sure",
       make("i", { style: { "--stops": listed("--against").join(", ") } }), "unsure");
     this.output.note.replaceChildren(...(values.length ? [`Confidence ${number(mean)} `, scale] : []));
-    if (missed) this.message.append(this.message.textContent ? " · " : "", `${missed} word${missed > 1 ? "s" : ""} may be left out`);
+    if (!missed.length) return;
+    const named = missed.slice(0, MAX_NAMED).join(", ") + (missed.length > MAX_NAMED ? ", …" : "");
+    this.message.append(this.message.textContent ? " · " : "", `May be left out: ${named}`);
   }
 
   /** Light what the word pointed at looks at: `row` of the target, or `column` of the source. */
@@ -241,17 +253,8 @@ class TranslateView {
 
   /** The other translations of the segment that was clicked last. */
   showOthers() {
-    const segment = this.segments()[this.chosen];
-    this.others.hidden = !segment?.candidates.length;
-    if (!segment) return;
-    const current = textOf(segment.trace.target);
-    const items = segment.candidates.map(([text, score]) => make("li", {}, make("button", {
-      type: "button", "aria-pressed": String(text === current), click: () => this.redo(this.chosen, { target: text, prefix: "", fixed: 0 }),
-    }, make("span", { lang: this.to, dir: directionOf(this.to) }, text),
-    make("span", { class: "number", title: "score of the search: log p by length" }, number(score, 2)))));
-    const several = this.segments().length > 1;
-    this.others.replaceChildren(make("h2", {}, "Other translations"),
-      several ? make("p", { class: "message" }, "of ", make("bdi", { lang: this.from }, textOf(segment.trace.source))) : "", make("ol", { class: "n-best" }, items));
+    const segments = this.segments();
+    this.others.show(segments[this.chosen], segments.length > 1);
   }
 
   /* Other words */
@@ -266,7 +269,8 @@ class TranslateView {
     const { target } = segment.trace;
     const first = target.groups.indexOf(word);
     const prefix = target.units.slice(0, first).map(([gap, letters]) => gap + letters).join("");
-    const request = { model: this.context.model.name, source: textOf(segment.trace.source), prefix, known: textOf(target) };
+    const source = textOf(segment.trace.source);
+    const request = { model: this.context.model.name, source, prefix, known: textOf(target) };
     try {
       const entries = await this.context.api.post("/api/studio/next-words", request, { key: "words" });
       this.closeWord = showNextWords({
@@ -295,7 +299,8 @@ class TranslateView {
       const candidates = target === null ? trace.candidates : segment.candidates;
       Object.assign(segment, changes, { trace, coverage: answer.coverage[0], candidates });
       const line = this.lines.find(({ segments }) => segments.includes(segment));
-      line.text = line.segments.length === 1 ? answer.text : line.segments.map((each) => textOf(each.trace.target)).join(" ");
+      const texts = line.segments.map((each) => textOf(each.trace.target));
+      line.text = texts.length === 1 ? answer.text : texts.join(" ");
       this.showLines();
       this.context.announce(`Translation: ${this.text()}`);
     } catch (error) {
@@ -317,7 +322,8 @@ class TranslateView {
   }
 
   async shareText() {
-    const segments = this.segments().map(({ trace, prefix, target }) => ({ source: textOf(trace.source), prefix, target }));
+    const segments = this.segments().map(({ trace, prefix, target }) =>
+      ({ source: textOf(trace.source), prefix, target }));
     try {
       const page = await this.context.api.postForFile("/api/studio/share", { ...this.options, segments });
       this.context.download("translation.html", page);
