@@ -1,4 +1,4 @@
-"""Clients of a server, as a process: `python clients.py HOST PORT CLIENTS SECONDS` prints their latencies as JSON."""
+"""Clients of a server, as a process: `python clients.py HOST PORT CLIENTS SECONDS TEXT…` prints latencies as JSON."""
 
 from __future__ import annotations
 
@@ -75,7 +75,5 @@ async def clients(host: str, port: int, count: int, seconds: float, sentences: S
 
 
 if __name__ == "__main__":
-    from process import SENTENCES
-
     given = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-    print(json.dumps(asyncio.run(clients(*given, SENTENCES))))
+    print(json.dumps(asyncio.run(clients(*given, sys.argv[5:]))))

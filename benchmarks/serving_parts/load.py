@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from serving_parts.process import running_server
+from serving_parts.process import SENTENCES, running_server
 
 MAX_SPREAD = 5.0  # p95 / median
 MIN_SPEEDUP = 4.0
@@ -62,7 +62,7 @@ def run(given: argparse.Namespace) -> int:
 def _measured(host: str, port: int, clients: int, seconds: float) -> LoadResult:
     """Run clients in a process of their own."""
     program = Path(__file__).with_name("clients.py")
-    command = [sys.executable, str(program), host, str(port), str(clients), str(seconds)]
+    command = [sys.executable, str(program), host, str(port), str(clients), str(seconds), *SENTENCES]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=True)
     report: dict[str, Any] = json.loads(done.stdout)
     latencies = sorted(1000 * each for each in report["latencies"])

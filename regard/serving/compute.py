@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from regard.runtime.heap import HeapTrimmer
 from regard.serving.errors import RequestError
 
 T = TypeVar("T")
@@ -16,12 +17,12 @@ class ComputeThread:
     """Runs functions one after the other in a thread of its own, while the event loop goes on.
 
     torch uses all cores for one computation; two at a time would only be in each other's way. At most `max_waiting`
-    functions wait; a RequestError refuses more.
+    functions wait; a RequestError refuses more. Batches of many shapes fragment the heap, which is trimmed now and then.
     """
 
     def __init__(self, max_waiting: int = 512) -> None:
         self._executor = ThreadPoolExecutor(1, "regard-compute")
-        self._max_waiting = max_waiting
+        self._max_waiting, self._trimmer = max_waiting, HeapTrimmer()
         self.pending = 0  # functions that wait or run
 
     async def run(self, function: Callable[[], T]) -> T:
@@ -30,9 +31,15 @@ class ComputeThread:
             raise too_busy()
         self.pending += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, function)
+            return await asyncio.get_running_loop().run_in_executor(self._executor, self._run, function)
         finally:
             self.pending -= 1
+
+    def _run(self, function: Callable[[], T]) -> T:
+        try:
+            return function()
+        finally:
+            self._trimmer.trim_if_due()
 
     def close(self) -> None:
         """Wait until the function that is running has ended; those that wait are cancelled."""

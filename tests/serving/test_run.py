@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,19 +40,33 @@ def process(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
 def test_what_is_under_way_is_finished(ending: signal.Signals, translator_folder: Path) -> None:
     with process("serve" if ending is signal.SIGTERM else "studio", translator_folder) as (server, address):
-        assert requests.get(f"{address}/health", timeout=30).json() == {"status": "ok"}
-        answers: list[requests.Response] = []
-        asked = {"q": ["The boy sees a mango. " * 20] * 10, "source": "en", "target": "mr"}
-        client = threading.Thread(
-            target=lambda: answers.append(requests.post(f"{address}/translate", json=asked, timeout=60))
-        )
-        client.start()
-        time.sleep(0.3)
-        server.send_signal(ending)
-        client.join(60)
-        assert answers[0].status_code == 200 and len(answers[0].json()["translatedText"]) == 10
+        asked = json.dumps({"q": "The boy sees a mango.", "source": "en", "target": "mr"}).encode()
+        head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 60) as connection:
+            connection.sendall(head + b"%d\r\n\r\n" % len(asked) + asked[:20])
+            assert requests.get(f"{address}/health", timeout=30).json() == {"status": "ok"}
+            server.send_signal(ending)
+            end = time.monotonic() + 30
+            while accepts(host, int(port)):
+                assert time.monotonic() < end, "the server still accepts connections"
+                time.sleep(0.05)
+            connection.sendall(asked[20:])
+            received = b""
+            while more := connection.recv(65536):
+                received += more
+        assert received.startswith(b"HTTP/1.1 200") and b"translatedText" in received
         assert server.wait(30) == 0
         assert server.stderr is not None and server.stderr.read() == ""
+
+
+def accepts(host: str, port: int) -> bool:
+    """Whether a server listens on a port."""
+    try:
+        socket.create_connection((host, port), 10).close()
+    except ConnectionError:
+        return False
+    return True
 
 
 def test_a_port_in_use() -> None:
