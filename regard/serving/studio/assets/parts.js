@@ -41,7 +41,8 @@ export function makeDrop({ title, hint, accept, take }) {
 
 /** A control with its name above it, and below it what to write there. */
 export function makeField(title, control, hint = null) {
-  return make("label", { class: "field" }, make("span", {}, title), control, hint && make("span", { class: "what" }, hint));
+  return make("label", { class: "field" }, make("span", {}, title), control,
+    hint && make("span", { class: "what" }, hint));
 }
 
 export function makeSelect(name, options, value, change = null) {
@@ -53,7 +54,8 @@ export function makeSelect(name, options, value, change = null) {
 export function makeForm(fields) {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) {
-    for (const each of Array.isArray(value) ? value : [value]) if (each !== null && each !== undefined) form.append(name, each);
+    const several = Array.isArray(value) ? value : [value];
+    several.filter((each) => each !== null && each !== undefined).forEach((each) => form.append(name, each));
   }
   return form;
 }
@@ -84,6 +86,7 @@ export const section = (title, ...content) =>
   make("section", { class: "part", "aria-label": title }, make("h2", {}, title), content);
 
 /** A table that is scrolled sideways where it is too wide, by keys too. */
-export const sideways = (label, table) => make("div", { class: "sideways", role: "region", tabindex: 0, "aria-label": label }, table);
+export const sideways = (label, table) =>
+  make("div", { class: "sideways", role: "region", tabindex: 0, "aria-label": label }, table);
 
 export const percent = (value, digits = 0) => (value === null ? "–" : `${(100 * value).toFixed(digits)} %`);

@@ -35,7 +35,8 @@ export function makeSentence({ api, download, problem, close, move }) {
       ["Entropy", row.entropy === null ? "–" : `${number(row.entropy)} bits a word`],
       ["Perhaps left out", row.missed.join(", ") || "–"], ["Perhaps repeated", row.repeated.join(", ") || "–"]];
     texts.replaceChildren(
-      ...row.references.flatMap((text) => [make("dt", {}, "Reference"), make("dd", { dir: "auto", lang: to }, text || "(nothing)")]),
+      ...row.references.flatMap((text) =>
+        [make("dt", {}, "Reference"), make("dd", { dir: "auto", lang: to }, text || "(nothing)")]),
       ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "fact" }, value)]));
     edit.value = pairs.get(row.source) ?? row.translation;
     edit.dir = "auto";
@@ -91,7 +92,8 @@ export function makeSentence({ api, download, problem, close, move }) {
 
   function report(words) {
     const count = `${pairs.size} pair${pairs.size === 1 ? "" : "s"} saved for regard tune`;
-    saved.textContent = [words, pairs.size ? `${count}; download them before you close the page.` : ""].filter(Boolean).join(" ");
+    const note = pairs.size ? `${count}; download them before you close the page.` : "";
+    saved.textContent = [words, note].filter(Boolean).join(" ");
     file.hidden = !pairs.size;
   }
 

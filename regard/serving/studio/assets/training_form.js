@@ -25,7 +25,9 @@ export function makeTrainingForm({ api, started }) {
     recipe: makeSelect("recipe", [["", "default"]], ""),
   };
   const submit = make("button", { type: "submit", class: "button primary" }, "Start");
-  const data = makeDrop({ title: "Training data", hint: HINTS.translate, accept: ACCEPT, take: (files) => take(files) });
+  const data = makeDrop({
+    title: "Training data", hint: HINTS.translate, accept: ACCEPT, take: (files) => take(files),
+  });
   const dev = makeDrop({
     title: "Validation data (optional)", hint: "Else a part of the training data is set aside.", accept: ACCEPT,
     take: (files) => (state.dev = files),
@@ -44,11 +46,13 @@ export function makeTrainingForm({ api, started }) {
   function take(files) {
     state.files = files;
     if (controls.name.value) return;
-    controls.name.value = files[0].name.replace(/\.(gz|tsv|txt|csv|jsonl|ndjson|json)\b/g, "").replace(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 60);
+    const stem = files[0].name.replace(/\.(gz|tsv|txt|csv|jsonl|ndjson|json)\b/g, "");
+    controls.name.value = stem.replace(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 60);
   }
 
   function showTask() {
-    tasks.replaceChildren(makeChoice("The model shall", "task", [["translate", "translate"], ["classify", "classify"]], state.task, (task) => {
+    const both = [["translate", "translate"], ["classify", "classify"]];
+    tasks.replaceChildren(makeChoice("The model shall", "task", both, state.task, (task) => {
       state.task = task;
       showTask();
     }));

@@ -23,10 +23,12 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   const facts = make("div", { class: "run-facts", role: "status" });
   const command = make("details", { class: "command" }, make("summary", {}, "Command"), make("code", {}));
   const messages = make("details", { class: "command" }, make("summary", {}, "Messages"), make("ul", {}));
+  const curveOf = (title, key, digits, entries) =>
+    ({ curve: makeCurve(title, key, digits, (index) => pick(entries()[index].update)), entries });
   const curves = [
-    { curve: makeCurve("Training loss", "loss", 3, (index) => pick(state.shownUpdates[index].update)), of: () => state.shownUpdates },
-    { curve: makeCurve("Loss on dev", "dev_loss", 3, (index) => pick(state.validations[index].update)), of: () => state.validations },
-    { curve: makeCurve("Score on dev", "shown_score", 1, (index) => pick(state.validations[index].update)), of: () => state.validations },
+    curveOf("Training loss", "loss", 3, () => state.shownUpdates),
+    curveOf("Loss on dev", "dev_loss", 3, () => state.validations),
+    curveOf("Score on dev", "shown_score", 1, () => state.validations),
   ];
   const curveSection = make("div", { class: "curves" }, curves.map(({ curve }) => curve.element));
   const samples = make("tbody", {});
@@ -36,7 +38,8 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
   const history = make("div", { class: "history" });
   const historySection = section("Where it looked, from validation to validation", history);
   const element = make("div", { class: "run" },
-    make("div", { class: "panel run-head" }, facts, progress.element, make("div", { class: "choices foot" }, stop, resume), messages, command),
+    make("div", { class: "panel run-head" }, facts, progress.element,
+      make("div", { class: "choices foot" }, stop, resume), messages, command),
     curveSection, historySection, sampleSection);
   [curveSection, historySection, sampleSection].forEach((part) => (part.hidden = true));
   const observer = new ResizeObserver(() => draw());
@@ -86,7 +89,8 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
       running: "is running", stopping: "writes a checkpoint", finished: "has finished", failed: "failed",
       stopped: "is stopped; it can be resumed", unfinished: "has not finished",
     }[status.state];
-    const best = validations.reduce((high, each) => (each.shown_score > (high?.shown_score ?? -Infinity) ? each : high), null);
+    const better = (one, other) => (other.shown_score > (one?.shown_score ?? -Infinity) ? other : one);
+    const best = validations.reduce(better, null);
     const update = updates.at(-1)?.update ?? validations.at(-1)?.update;
     const parts = [
       update && `update ${update.toLocaleString("en")}`,
@@ -128,8 +132,8 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
       const step = Math.ceil(state.updates.length / MAX_POINTS);
       state.shownUpdates = state.updates.filter((_, place) => place % step === 0 || place === state.updates.length - 1);
       curveSection.hidden = !state.updates.length && !state.validations.length;
-      for (const { curve, of } of curves) {
-        const points = of();
+      for (const { curve, entries } of curves) {
+        const points = entries();
         curve.element.hidden = !points.length;
         if (points.length) curve.show(points, nearest(points, state.now));
       }
@@ -153,17 +157,20 @@ export function makeRun(name, { api, problem, announce, changed, finished }) {
 
   function showSamples() {
     const labelled = state.validations.some(({ label }) => label !== undefined);
-    const names = ["Update", state.validations[0].scoreName, labelled ? "Text" : "Source", labelled ? "Label" : "Translation",
-      labelled ? "Expected" : "Reference"];
+    const texts = labelled ? ["Text", "Label", "Expected"] : ["Source", "Translation", "Reference"];
+    const names = ["Update", state.validations[0].scoreName, ...texts];
     sampleHead.replaceChildren(...names.map((each) => make("th", { scope: "col" }, each)));
-    samples.replaceChildren(...state.validations.slice(-MAX_SAMPLES).reverse().map((each) => make("tr", { class: each.best ? "best" : null },
-      make("td", { class: "number" }, each.update.toLocaleString("en")), make("td", { class: "number" }, number(each.shown_score, 1)),
-      [each.source, each.label ?? each.translation, each.expected ?? each.reference].map((text) => make("td", { dir: "auto" }, text ?? "")))));
+    const text = (words) => make("td", { dir: "auto" }, words ?? "");
+    const numeral = (value) => make("td", { class: "number" }, value);
+    samples.replaceChildren(...state.validations.slice(-MAX_SAMPLES).reverse().map((each) => make("tr", {},
+      numeral(each.update.toLocaleString("en")), numeral(number(each.shown_score, 1)),
+      text(each.source), text(each.label ?? each.translation), text(each.expected ?? each.reference))));
     sampleSection.hidden = false;
   }
 
   async function showHistory() {
-    if (explorer && explorer.state.moment < explorer.content.moments.length - 1) return; /* somebody looks at an earlier one */
+    const isEarlier = explorer && explorer.state.moment < explorer.content.moments.length - 1;
+    if (isEarlier) return; /* somebody looks at it */
     try {
       const { content } = await api.get(`${path}/history`, { key: "history" });
       if (!content) return;

@@ -19,7 +19,8 @@ export async function mount(element, { api, model, parameters, replace, announce
   let evidence = false;
   const problem = makeProblem();
   const text = make("textarea", {
-    rows: 4, "aria-label": "Text", placeholder: "Type or paste a text", dir: "auto", input: debounced(() => classify(), PAUSE),
+    rows: 4, "aria-label": "Text", placeholder: "Type or paste a text", dir: "auto",
+    input: debounced(() => classify(), PAUSE),
   }, parameters.get("text") ?? "");
   const answer = make("div", { class: "answer", "aria-live": "polite" });
   const test = make("button", { type: "button", class: "button", hidden: true, click: () => classify(true) },
@@ -55,7 +56,7 @@ export async function mount(element, { api, model, parameters, replace, announce
     if (explorer) explorer.show(result.content);
     else {
       explorer = makeExplorer(result.content, { without: ["below", "steps", "keys"] });
-      const why = "Each word is left out once, and the gradient of the label is taken: what matters, whatever the attention says.";
+      const why = "Each word is left out once, and gradients are taken: what matters, whatever the attention says.";
       words.append(section("The words that decided", explorer.element,
         make("p", { class: "hint foot" }, test, " ", why)));
       explorer.render();
@@ -127,8 +128,8 @@ function scoreParts(scores, where = "") {
   return [
     make("p", {}, make("strong", {}, accuracy), ` · ${rest}, ${scores.texts.toLocaleString("en")} texts ${where}`),
     makeConfusion({ labels: scores.labels, counts: scores.confusion }),
-    sideways(`Scores of each label ${where || "of the test set"}`, make("table", { class: "by-label" }, make("thead", {}, make("tr", {}, head)),
-      make("tbody", {}, rows))),
+    sideways(`Scores of each label ${where || "of the test set"}`, make("table", { class: "by-label" },
+      make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows))),
   ];
 }
 
@@ -138,6 +139,7 @@ function mistakesPart({ mistakes, scores }, choose) {
     make("button", { type: "button", click: () => choose(text) }, make("span", { dir: "auto" }, text),
       make("span", { class: "what" }, `${predicted} ${number(100 * probability, 0)} %, expected ${expected}`))));
   const total = scores.texts - scores.labels.reduce((sum, _, place) => sum + scores.confusion[place][place], 0);
-  const note = mistakes.length < total ? `The ${mistakes.length} surest of ${total} mistakes` : `${total} mistakes, the surest first`;
+  const note = mistakes.length < total ? `The ${mistakes.length} surest of ${total} mistakes`
+    : `${total} mistakes, the surest first`;
   return make("div", {}, make("h3", {}, note), make("ul", { class: "rows" }, items));
 }

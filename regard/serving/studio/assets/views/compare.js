@@ -17,12 +17,15 @@ const EXAMPLE = "The boy is good.";
 export async function mount(element, { api, models, parameters, replace, announce, signal }) {
   const translators = models.filter((model) => model.task === "translate");
   const names = translators.map(({ name }) => [name, name]);
-  const known = (name, other) => (translators.some((model) => model.name === name) ? name : other);
+  const known = (name, fallback) => (translators.some((model) => model.name === name) ? name : fallback);
   const first = known(parameters.get("model"), translators[0].name);
-  const second = known(parameters.get("second"), (translators.find(({ name }) => name !== first) ?? translators[0]).name);
+  const other = translators.find(({ name }) => name !== first) ?? translators[0];
+  const second = known(parameters.get("second"), other.name);
   const problem = makeProblem();
   const controls = {
-    text: make("input", { type: "text", value: parameters.get("text") ?? "", placeholder: EXAMPLE, dir: "auto", maxlength: 1000 }),
+    text: make("input", {
+      type: "text", value: parameters.get("text") ?? "", placeholder: EXAMPLE, dir: "auto", maxlength: 1000,
+    }),
     first: makeSelect("first", names, first, () => run()),
     second: makeSelect("second", names, second, () => run()),
     target: make("input", { type: "text", dir: "auto", maxlength: 1000 }),
@@ -91,15 +94,18 @@ function showSentence(element, answer, announce) {
   let figures = [];
 
   function render() {
-    const options = [...(equal ? [] : [["own", "each its own translation"]]),
-      ...targets.map(({ by }, place) => [place, by === null ? "yours" : equal ? "their translation" : `that of ${answer.models[by]}`])
-        .filter((_, place) => !(equal && place === 1))];
+    const read = ({ by }) => (by === null ? "yours" : equal ? "their translation" : `that of ${answer.models[by]}`);
+    const options = [
+      ...(equal ? [] : [["own", "each its own translation"]]),
+      ...targets.map((target, place) => [place, read(target)]).filter((_, place) => !(equal && place === 1)),
+    ];
     choices.replaceChildren(makeChoice("While they read", "words", options, state.words, (words) => {
       state.words = words;
       render();
     }));
     const traces = [0, 1].map((model) => traceOf(state.words === "own" ? model : state.words, model));
-    const shown = traces.map((trace, model) => attentionPicture(trace, { attention: 0, level: "words", fixed: true, ...state.parts[model] }));
+    const shown = traces.map((trace, model) =>
+      attentionPicture(trace, { attention: 0, level: "words", fixed: true, ...state.parts[model] }));
     const comparable = state.words !== "own" && targets[state.words].comparable;
     const pictures = comparable ? [...shown, difference(...shown)] : shown;
     const columns = Math.max(1, Math.min(pictures.length, Math.floor(stage.clientWidth / 340)));
@@ -113,9 +119,11 @@ function showSentence(element, answer, announce) {
 
   function makeFigure(shown, place, trace, room) {
     const name = place < 2 ? answer.models[place] : "difference";
-    const label = place < 2 ? `Attention of ${name}: arrow keys move from word to word` : "Difference: first model minus second";
+    const label = place < 2 ? `Attention of ${name}: arrow keys move from word to word`
+      : "Difference: first model minus second";
     const view = new Grid(shown, { room, point: (focus) => light(place, focus), label });
-    const title = place < 2 ? [make("strong", {}, name)] : [make("strong", {}, "Difference"), ` ${answer.models.join(" − ")}`];
+    const title = place < 2 ? [make("strong", {}, name)]
+      : [make("strong", {}, "Difference"), ` ${answer.models.join(" − ")}`];
     const caption = make("figcaption", {}, title, place < 2 ? parts(trace, place) : null);
     return { view, shown, element: make("figure", {}, caption, make("div", { class: "scroll" }, view.element),
       make("div", { class: "choices foot" }, legend(shown))) };
@@ -124,12 +132,15 @@ function showSentence(element, answer, announce) {
   /** The layer and the head of a model. */
   function parts(trace, place) {
     const { layers, heads } = trace.attentions[0];
-    const pick = (name, count) => count < 2 ? null : make("label", { class: "choice" }, make("span", { class: "what" }, name),
-      makeSelect(name, [["-1", "mean"], ...range(count).map((each) => [String(each), String(each)])],
-        String(state.parts[place][name]), (value) => {
-          state.parts[place][name] = Number(value);
-          render();
-        }));
+    const pick = (name, count) => {
+      const options = [["-1", "mean"], ...range(count).map((each) => [String(each), String(each)])];
+      const change = (value) => {
+        state.parts[place][name] = Number(value);
+        render();
+      };
+      return count < 2 ? null : make("label", { class: "choice" }, make("span", { class: "what" }, name),
+        makeSelect(name, options, String(state.parts[place][name]), change));
+    };
     return [pick("layer", layers), pick("head", heads)];
   }
 
@@ -167,10 +178,13 @@ function difference(one, other) {
 
 function translationTable({ targets, models }) {
   const likelier = ([one, other]) => (one === other ? -1 : one > other ? 0 : 1);
-  const head = ["Translation", ...models.map((name) => `log p by ${name}`)].map((name) => make("th", { scope: "col" }, name));
+  const names = ["Translation", ...models.map((name) => `log p by ${name}`)];
+  const head = names.map((name) => make("th", { scope: "col" }, name));
   const rows = targets.map(({ text, by, log_probabilities: values }) => make("tr", {},
-    make("td", {}, make("span", { class: "what" }, by === null ? "yours" : models[by]), make("span", { dir: "auto" }, text || "(nothing)")),
-    values.map((value, model) => make("td", { class: `number${likelier(values) === model ? " likelier" : ""}` }, number(value, 2)))));
+    make("td", {}, make("span", { class: "what" }, by === null ? "yours" : models[by]),
+      make("span", { dir: "auto" }, text || "(nothing)")),
+    values.map((value, model) =>
+      make("td", { class: `number${likelier(values) === model ? " likelier" : ""}` }, number(value, 2)))));
   return sideways("Translations", make("table", { class: "translations" }, make("thead", {}, make("tr", {}, head)),
     make("tbody", {}, rows)));
 }
@@ -184,7 +198,9 @@ async function showTables(element, api, choose) {
     element.append(section(`regard compare: ${name}`, place));
     renders.push(showComparison(place, { comparison, traces: [[]] }));
     const kinds = comparison.kinds.filter(({ name: kind }) => kind in models).map(({ name: kind }) => kind);
-    if (kinds.length > 1) place.append(section("Sentences on which the kinds differ most", differList(differing, kinds, models, choose)));
+    if (kinds.length < 2) continue;
+    const list = differList(differing, kinds, models, choose);
+    place.append(section("Sentences on which the kinds differ most", list));
   }
   return renders;
 }
@@ -192,9 +208,11 @@ async function showTables(element, api, choose) {
 function differList(differing, kinds, models, choose) {
   const items = differing.map(({ source, translations, scores }) => {
     const [best, worst] = [scores.indexOf(Math.max(...scores)), scores.indexOf(Math.min(...scores))];
-    const line = (place) => make("span", {}, make("span", { class: "what" }, `${kinds[place]} ${number(scores[place], 0)}`),
+    const line = (place) => make("span", {},
+      make("span", { class: "what" }, `${kinds[place]} ${number(scores[place], 0)}`),
       " ", make("span", { dir: "auto" }, translations[place] || "(nothing)"));
-    return make("li", {}, make("button", { type: "button", click: () => choose(source, models[kinds[best]], models[kinds[worst]]) },
+    const click = () => choose(source, models[kinds[best]], models[kinds[worst]]);
+    return make("li", {}, make("button", { type: "button", click },
       make("strong", { dir: "auto" }, source), line(best), line(worst)));
   });
   return make("ul", { class: "rows" }, items);

@@ -150,8 +150,9 @@ export function mount(element, { api, model, parameters, replace, announce, down
       .map(([name, value]) => `${name} ${number(value, 1)}`);
     const missed = state.rows.filter((row) => row.missed.length).length;
     const repeated = state.rows.filter((row) => row.repeated.length).length;
-    scores.replaceChildren(`${name}, ${total.toLocaleString("en")} sentences: `, make("strong", {}, values.join(" · ")),
-      ` · exact ${number(result.exact, 1)} % · words perhaps left out in ${missed}, repeated in ${repeated} sentences`);
+    const odd = `words perhaps left out in ${missed}, repeated in ${repeated} sentences`;
+    scores.replaceChildren(`${name}, ${total.toLocaleString("en")} sentences: `,
+      make("strong", {}, values.join(" · ")), ` · exact ${number(result.exact, 1)} % · ${odd}`);
     announce(`${state.rows.length} sentences are translated`);
   }
 
@@ -169,15 +170,19 @@ export function mount(element, { api, model, parameters, replace, announce, down
   function makeRow(row) {
     const cell = (name, value, low) =>
       make("td", { class: `number${low ? " low" : ""}`, "data-name": name }, value);
-    const chips = [...row.missed.map((word) => ["left out?", word]), ...row.repeated.map((word) => ["repeated?", word])];
+    const chips = [
+      ...row.missed.map((word) => ["left out?", word]), ...row.repeated.map((word) => ["repeated?", word]),
+    ];
     return make("tr", {},
       make("td", { class: "number faint" }, row.number + 1),
       make("td", { class: "texts-of-row" },
-        make("button", { type: "button", click: () => open(row) }, make("span", { dir: "auto" }, row.source || "(empty)")),
+        make("button", { type: "button", click: () => open(row) },
+          make("span", { dir: "auto" }, row.source || "(empty)")),
         make("span", { dir: "auto", class: "translation" }, row.translation || "(nothing)"),
         chips.length ? make("span", { class: "chips" }, chips.map(([name, word]) =>
           make("span", { class: "chip" }, `${name} `, make("b", { dir: "auto" }, word)))) : null),
-      cell("chrF++", number(row.score, 0), row.score < 40), cell("confidence", percent(row.confidence), row.confidence < 0.5),
+      cell("chrF++", number(row.score, 0), row.score < 40),
+      cell("confidence", percent(row.confidence), row.confidence !== null && row.confidence < 0.5),
       cell("entropy", row.entropy === null ? "–" : number(row.entropy, 2)),
       cell("coverage", row.coverage === null ? "–" : number(row.coverage, 2),
         row.coverage !== null && row.coverage < state.job.thresholds.missed));
@@ -191,7 +196,10 @@ export function mount(element, { api, model, parameters, replace, announce, down
     loading.hidden = row !== null;
     list.hidden = !state.rows.length || row !== null;
     if (row) sentence.show(state.job, row, model);
-    else if (before) [...body.querySelectorAll("button")].find((button) => button.textContent === before.source)?.focus();
+    else if (before) {
+      const buttons = [...body.querySelectorAll("button")];
+      buttons.find((button) => button.textContent === before.source)?.focus();
+    }
   }
 
   function move(step) {

@@ -10,7 +10,8 @@ export const task = null;
 export const available = () => true;
 
 const STATES = {
-  running: "running", stopping: "stopping", finished: "finished", stopped: "stopped", failed: "failed", unfinished: "not finished",
+  running: "running", stopping: "stopping", finished: "finished", stopped: "stopped", failed: "failed",
+  unfinished: "not finished",
 };
 
 export async function mount(element, { api, parameters, replace, announce, refresh, signal }) {
