@@ -22,6 +22,11 @@ NEEDED = ("fastapi", "uvicorn", "python_multipart")
 MAX_KEY_FILE = 1 << 20  # bytes
 
 Models = Annotated[list[Path] | None, Argument(help="Folders of models. They are loaded on first use.")]
+StudioModels = Annotated[
+    list[Path] | None,
+    Argument(help="Folders of models, which are loaded on first use, and of comparisons by `regard compare`."),
+]
+Work = Annotated[Path, Option(metavar="FOLDER", help="Where models are put that are trained on the page.")]
 Host = Annotated[str, Option(help="The address to listen on; other than loopback it needs an API key.")]
 Port = Annotated[int, Option(min=0, max=65535, help="The port to listen on; 0: any that is free.")]
 AllowHost = Annotated[
@@ -80,10 +85,11 @@ def serve(
 
 
 def studio(
-    models: Models = None,
+    models: StudioModels = None,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     open_: OpenBrowser = False,
+    work: Work = Path("regard-studio"),
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
     api_key: ApiKey = None,
@@ -112,6 +118,7 @@ def _settings(given: dict[str, Any], studio: bool) -> ServerSettings:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"{missing[0]} is not installed; expected: pip install 'regard[studio]'")
+    from regard.experiments.compare.folder import is_comparison
     from regard.runtime.precision import Precision
     from regard.serving.access import is_loopback
     from regard.serving.settings import Limits, ServerSettings
@@ -127,8 +134,9 @@ def _settings(given: dict[str, Any], studio: bool) -> ServerSettings:
     limits = Limits(
         characters=given["max_characters"], texts=given["max_texts"], requests_per_minute=given["rate_limit"]
     )
+    comparisons = [path for path in given["models"] or [] if studio and is_comparison(path)]
     return ServerSettings(
-        given["models"] or [],
+        [path for path in given["models"] or [] if path not in comparisons],
         given["host"],
         given["port"],
         studio,
@@ -142,6 +150,8 @@ def _settings(given: dict[str, Any], studio: bool) -> ServerSettings:
         given["suggestions"],
         given["max_batch"],
         given["behind_proxy"],
+        comparisons,
+        given.get("work", ServerSettings.work),
     )
 
 

@@ -25,19 +25,23 @@ class Moment:
     traces: Sequence[Trace]  # of the same sentences, in the same order, at every moment
 
 
-def read_moments(log: Path) -> list[Moment]:
-    """Return the validations that the log of a training run records."""
+def read_moments(log: Path, max_bytes: int = MAX_LOG, growing: bool = False) -> list[Moment]:
+    """Return the validations that the log of a training run records.
+
+    `growing`: the run may go on; a line that is still being written is left out, and there may be no validation yet.
+    """
     if not log.is_file():
         raise ValueError(f"{log}: expected the log of a training run, and there is none")
+    lines = read_bytes_inside(log, max_bytes).split(b"\n")
     moments = []
-    for number, line in enumerate(read_bytes_inside(log, MAX_LOG).split(b"\n"), 1):
+    for number, line in enumerate(lines[:-1] if growing else lines, 1):
         try:
             moment = _read_moment(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{log}, line {number}: damaged: {error}") from None
         if moment is not None:
             moments.append(moment)
-    if not moments:
+    if not moments and not growing:
         raise ValueError(f"{log}: expected validations with what was looked at, and there are none")
     counts = sorted({len(moment.traces) for moment in moments})
     if len(counts) > 1:

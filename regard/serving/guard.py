@@ -34,6 +34,8 @@ KEY_IN_BODY = frozenset(("/translate", "/translate_file", "/detect", "/suggest")
 """routes that check the key themselves, because it may be in the body"""
 WITHOUT_KEY = frozenset(("/health", "/languages", "/frontend/settings", "/spec", "/openapi.json"))
 WITHOUT_KEY_UNDER = ("/assets/", "/download_file/")
+DATA_ROUTES = frozenset(("/api/studio/training",))
+"""routes that take the data of a training: as much as `Limits.data`"""
 METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"))
 AUTHORIZED = "regard.authorized"  # in the scope: whether the request needs no key, or has one outside of its body
 logger = logging.getLogger("uvicorn.error")
@@ -83,7 +85,8 @@ class Guard:
             return
         if self._active > self._limits.waiting:
             raise too_busy()
-        body = await self._body(headers, receive)
+        limit = self._limits.data if scope["path"] in DATA_ROUTES else self._limits.body
+        body = await self._body(headers, receive, limit)
         self._bytes += len(body)
         try:
             await self._app(scope, _replayed(body, receive), send)
@@ -106,7 +109,7 @@ class Guard:
             raise missing_key()
         return False
 
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
+    async def _body(self, headers: dict[str, str], receive: Receive, max_bytes: int) -> bytes:
         """Return the body of a request, within the limits of size and time."""
         length = headers.get("content-length", "0")
         if length == "0" and "transfer-encoding" not in headers:
@@ -115,7 +118,7 @@ class Guard:
         size = int(length) if length.isdecimal() else 0
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                while size <= self._limits.body:
+                while size <= max_bytes:
                     if self._bytes + size > self._limits.bodies:
                         raise too_busy()
                     message = await receive()
@@ -128,8 +131,7 @@ class Guard:
         except TimeoutError:
             seconds = self._limits.body_seconds
             raise RequestError(408, f"body: it did not come within {seconds:g} s", {"Connection": "close"}) from None
-        limit = f"body: expected at most {self._limits.body:,} bytes"
-        raise RequestError(413, limit, {"Connection": "close"})
+        raise RequestError(413, f"body: expected at most {max_bytes:,} bytes", {"Connection": "close"})
 
     async def _refuse(
         self, error: RequestError, scope: MutableMapping[str, Any], receive: Receive, send: _Response

@@ -20,6 +20,7 @@ class Limits:
     beam: int = 20
     terms: int = 200  # of the glossary of a request
     body: int = 4 << 20  # bytes of a request
+    data: int = 64 << 20  # bytes of a request with the data of a training
     bodies: int = 128 << 20  # bytes of all requests that are being answered
     body_seconds: float = 15.0  # until the head of a request must have come, and then until its body must have
     requests_per_minute: int | None = None  # of one client; None: any number
@@ -47,3 +48,5 @@ class ServerSettings:
     suggestions: Path | None = None  # the file to which suggestions are added; None: they are refused
     max_batch: int = 64  # texts that are translated together; 1: each by itself
     behind_proxy: bool = False  # whether X-Forwarded-For and X-Forwarded-Proto of a proxy on this machine count
+    comparisons: Sequence[Path] = ()  # folders of `regard compare`, whose tables the page shows
+    work: Path = Path("regard-studio")  # the folder of the trainings that are started on the page

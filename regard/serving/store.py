@@ -108,13 +108,13 @@ class ModelStore:
         for folder in models:
             self.add(folder)
 
-    def add(self, folder: Path) -> ServedModel:
-        """Add the model of a folder; raise a ValueError if there is none."""
-        base = (folder.name if folder.name not in ("", "..") else folder.resolve().name) or "model"
+    def add(self, folder: Path, name: str | None = None) -> ServedModel:
+        """Add the model of a folder, by the name of the folder or another; raise a ValueError if there is none."""
+        base = name or (folder.name if folder.name not in ("", "..") else folder.resolve().name) or "model"
         names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(self._models) + 2))
-        name = next(each for each in names if each not in self._models)
-        model = ServedModel(name, folder, self._compute, self._device, self._precision)
-        self._models[name] = model
+        own = next(each for each in names if each not in self._models)
+        model = ServedModel(own, folder, self._compute, self._device, self._precision)
+        self._models[own] = model
         return model
 
     def __iter__(self) -> Iterator[ServedModel]:

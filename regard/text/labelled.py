@@ -19,15 +19,16 @@ LABELLED = RowFormat("labelled text", ("text", "label"), EXPECTED)
 
 def read_labelled(paths: Sequence[str | Path]) -> Corpus:
     """Read texts for training: pairs of a text (source) and its label (target). Other lines are skipped and counted."""
-    return pairs.corpus_from_rows(_rows(paths), paths, LABELLED)
+    return pairs.corpus_from_rows(labelled_rows(paths), paths, LABELLED)
 
 
 def read_gold(paths: Sequence[str | Path]) -> list[Pair]:
     """Read texts for evaluation: one pair per line, empty texts and repeats too; a line without a label is an error."""
-    return pairs.pairs_from_rows(_rows(paths), paths, LABELLED)
+    return pairs.pairs_from_rows(labelled_rows(paths), paths, LABELLED)
 
 
-def _rows(paths: Sequence[str | Path]) -> Iterator[Row]:
+def labelled_rows(paths: Sequence[str | Path]) -> Iterator[Row]:
+    """Yield the row of each line: a text and its label."""
     if len(paths) != 1:
         raise ValueError(f"{len(paths)} files of labelled texts came; expected one")
     file = Path(paths[0])

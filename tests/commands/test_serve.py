@@ -42,6 +42,15 @@ def test_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert keys == {"first-key", "second-key", "third-key", "fourth-key", "fifth-key"}
 
 
+def test_folders_of_comparisons(inside: Inside, tmp_path: Path) -> None:
+    """The studio takes them among the models; a server without the page does not."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "plan.json").write_text("{}")
+    message = refused(inside("studio", tmp_path, "--port", "0", "--work", tmp_path / "work"))
+    assert "expected a comparison that has ended; it has no compare.json" in message
+    assert "not a model's folder" in refused(inside("serve", tmp_path, "--port", "0"))
+
+
 def test_without_the_extra(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "NEEDED", ("fastapi", "no_such_package"))
     message = refused(inside("serve", tmp_path))

@@ -66,6 +66,11 @@ def described(kinds: Sequence[ModelKind]) -> list[dict[str, Any]]:
     return [{"name": kind.name, "recipe": to_toml(kind.recipe), "settings": dict(kind.settings)} for kind in kinds]
 
 
+def is_comparison(folder: Path) -> bool:
+    """Return whether a path is the folder of a comparison."""
+    return (folder / PLAN).is_file() and (folder / RUNS).is_dir()
+
+
 def run_folder(folder: Path, kind: ModelKind, seed: int) -> Path:
     return folder / RUNS / kind.folder / f"seed-{seed}"
 
@@ -122,7 +127,7 @@ def remove_error_files(folder: Path) -> None:
 
 def check_same(folder: Path, plan: ComparisonPlan) -> None:
     """Raise a ValueError unless the comparison in `folder` began with the same plan."""
-    begun = _read_json(folder / PLAN)
+    begun = read_plan(folder)
     if begun.get("format") != FORMAT:
         raise ValueError(f"{folder / PLAN}: expected format {FORMAT}, got {begun.get('format')!r}")
     now = json.loads(json.dumps(plan.as_dict()))
@@ -141,6 +146,18 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write(path, text.encode(errors="backslashreplace"))  # file names need not be valid UTF-8
 
 
+def read_results(folder: Path) -> dict[str, Any]:
+    """Return compare.json; raise a ValueError if the comparison has not ended."""
+    if not (folder / JSON).is_file():
+        raise ValueError(f"{folder}: expected a comparison that has ended; it has no {JSON}")
+    return _read_json(folder / JSON)
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """Return plan.json."""
+    return _read_json(folder / PLAN)
+
+
 def read_result(run: Path) -> dict[str, Any] | None:
     """Return the result of a run, or None if it has none yet."""
     return _read_json(run / RESULT) if (run / RESULT).is_file() else None
@@ -156,6 +173,8 @@ def read_failure(run: Path) -> str | None:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path.parent}: expected the folder of a comparison; it has no {path.name}") from None
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):

@@ -22,7 +22,13 @@ STYLES = ("look/page.css", "look/pictures.css", "compare/compare.css")
 def comparison_page(comparison: Comparison, samples: Sequence[SampleSentence]) -> str:
     """Return the HTML page of a comparison."""
     content = of_traces([trace for sample in samples for trace in sample.traces])
-    content["comparison"] = {
+    content["comparison"] = comparison_content(comparison, samples)
+    return document(content, "Which attention is best?", STYLES, "compare/page.js", PACKAGES)
+
+
+def comparison_content(comparison: Comparison, samples: Sequence[SampleSentence] = ()) -> dict[str, Any]:
+    """Return what the scripts of a page show of a comparison, besides the traces of its samples."""
+    return {
         "conclusions": comparison.conclusions,
         "facts": _facts(comparison),
         "kinds": [_kind(kind) for kind in comparison.kinds],
@@ -31,7 +37,6 @@ def comparison_page(comparison: Comparison, samples: Sequence[SampleSentence]) -
             for sample in samples
         ],
     }
-    return document(content, "Which attention is best?", STYLES, "compare/page.js", PACKAGES)
 
 
 def _facts(comparison: Comparison) -> list[list[str]]:

@@ -37,7 +37,7 @@ def sample_sentences(
     precision: Precision,
 ) -> list[SampleSentence]:
     """Return sentences with their translations by every kind: those first whose chrF++ differs most between kinds."""
-    rows = _most_different(comparison.trained, sources, references)
+    rows = most_different(comparison.trained, sources, references)
     load = partial(load_for, TRANSLATION, device=device, precision=precision)
     answers = [load(kind.best_run.folder).answers([sources[row] for row in rows]) for kind in comparison.trained]
     samples = []
@@ -51,7 +51,7 @@ def sample_sentences(
     return samples
 
 
-def _most_different(
+def most_different(
     kinds: Sequence[KindResult], sources: Sequence[str], references: Sequence[Sequence[str]]
 ) -> list[int]:
     """Return the rows of dev with the largest differences in chrF++ between kinds, the largest first."""

@@ -30,7 +30,7 @@ export function makeTime(moments, change) {
   return { element, player, show };
 }
 
-function makeCurve(title, key, digits, pick) {
+export function makeCurve(title, key, digits, pick) {
   const value = make("span", { class: "number" });
   const svg = draw("svg", { role: "img", "aria-label": `${title} over training` });
   const element = make("div", { class: "curve" }, make("h2", {}, title, value), svg);

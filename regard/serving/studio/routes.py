@@ -9,9 +9,19 @@ from fastapi.responses import Response
 
 from regard.look.page import palette
 from regard.serving.errors import RequestError
-from regard.serving.studio import learn, look, patterns, translate
+from regard.serving.studio import classify, compare, corpus, learn, look, patterns, training, translate
+from regard.serving.studio.state import StudioState
 
-VIEWS: tuple[APIRouter, ...] = (translate.router, look.router, learn.router, patterns.router)
+VIEWS: tuple[APIRouter, ...] = (
+    translate.router,
+    look.router,
+    learn.router,
+    compare.router,
+    corpus.router,
+    training.router,
+    classify.router,
+    patterns.router,
+)
 """the routers of the views; their paths begin with /api/studio/"""
 
 ASSETS = {"studio": "regard.serving.studio", "look": "regard.look", "compare": "regard.experiments.compare"}
@@ -27,6 +37,7 @@ TYPES = {
 
 def add_to(app: FastAPI) -> None:
     """Add the page and the routes of its views to a server."""
+    app.state.studio = StudioState.of(app.state.server)
     for view in VIEWS:
         app.include_router(view, prefix="/api/studio")
 

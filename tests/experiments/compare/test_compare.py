@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import regard
+from regard.experiments.compare.page import comparison_content
+from regard.experiments.compare.reading import read_comparison
 from regard.metrics.translation import group, score
 from regard.text.split import split
 from tests.experiments.compare import tiny
@@ -82,6 +84,14 @@ def test_files(comparison: regard.Comparison, here: Path) -> None:
     runs = [path.relative_to(here / "out/runs").as_posix() for path in (here / "out/runs").glob("*/*/*")]
     assert "tiny/seed-1/result.json" in runs and "attends/seed-1/model" in runs
     assert not any("stderr" in path.name for path in (here / "out").rglob("*"))
+
+
+def test_it_is_read_again_from_its_folder(comparison: regard.Comparison, tmp_path: Path) -> None:
+    again = read_comparison(comparison.folder)
+    assert again.as_dict() == comparison.as_dict()
+    assert comparison_content(again) == comparison_content(comparison)
+    with pytest.raises(ValueError, match=r"plan\.json"):
+        read_comparison(tmp_path)
 
 
 def test_resuming_does_only_what_is_missing(comparison: regard.Comparison, here: Path) -> None:

@@ -40,7 +40,7 @@ export function makeResults(comparison, highlight) {
   const table = make("table", { class: "results" },
     make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   return {
-    element: make("div", { class: "sideways" }, table),
+    element: make("div", { class: "sideways", role: "region", tabindex: 0, "aria-label": "Table of results" }, table),
     highlight: (chosen) => rows.forEach((row, index) => row.classList.toggle("on", index === chosen)),
   };
 }

@@ -1,4 +1,4 @@
-/* Requests to the server of this page. All bodies are JSON; every error has a sentence that can be shown. */
+/* Requests to the server of this page. Bodies are JSON, or FormData for files; every error has a sentence that can be shown. */
 
 /** An answer other than 2xx, or none at all; `status` is 0 where the server did not answer. */
 export class ApiError extends Error {
@@ -24,7 +24,9 @@ export function makeApi(signal = null) {
     }
     const signals = [controller.signal, ...(signal ? [signal] : [])];
     const options = { method, signal: AbortSignal.any(signals) };
-    if (body !== undefined) {
+    if (body instanceof FormData) {
+      options.body = body; /* files; the browser sets the type */
+    } else if (body !== undefined) {
       options.headers = { "Content-Type": "application/json" };
       options.body = JSON.stringify(body);
     }

@@ -11,8 +11,8 @@
    The context: `api` (api.js; its requests end with the view), `models`, `model` (the chosen one of the view's task, or
    null), `parameters` (of the address, URLSearchParams), `replace(parameters)` (notes parameters in the address, null
    removes one; the view stays), `navigate(view, parameters)`, `announce(text)` for screen readers,
-   `download(name, blob)`, `signal` (aborted when the view ends). Choosing another model mounts the view again, with its
-   parameters. */
+   `download(name, blob)`, `refresh()` (lists the models again), `signal` (aborted when the view ends). Choosing another
+   model mounts the view again, with its parameters. */
 
 import { make } from "../look/drawing.js";
 import { makeApi } from "./api.js";
@@ -21,6 +21,10 @@ const VIEWS = [
   "translate",
   "look",
   "learn",
+  "compare",
+  "corpus",
+  "train",
+  "classify",
   "patterns",
 ];
 
@@ -104,6 +108,14 @@ function showModels(view, model, parameters) {
     make("select", { change: choose }, options)));
 }
 
+/** List the models again: one was trained. */
+async function refresh() {
+  models = await makeApi().get("/api/models");
+  const { name, parameters } = route();
+  showNavigation(name, parameters);
+  showModels(views[name], chosenModel(views[name], parameters), parameters);
+}
+
 /** What stands in place of a view that cannot be shown. */
 function explain(title, text, kind = "note") {
   return make("section", { class: `panel ${kind}` }, make("h1", {}, title), make("p", {}, text));
@@ -136,7 +148,7 @@ async function show() {
   page.content.append(element);
   const { signal } = ending;
   const context = {
-    api: makeApi(signal), models, model, parameters, replace, navigate, announce, download, signal,
+    api: makeApi(signal), models, model, parameters, replace, navigate, announce, download, refresh, signal,
   };
   try {
     const unmount = await view.mount(element, context);
