@@ -102,6 +102,9 @@ class TrainingRecipe:
     """classification: 1 gives all labels the same weight in the loss, 0 all texts; or a value in between"""
     soft_labels: float = 0.5
     """classification: the weight of soft labels in the loss, if the data have them"""
+    replay: float = 2.0
+    """tuning: how many old pairs an epoch has for each new one; where none are given, pairs of made-up sources with
+    their translations by the old model"""
     pull: float = 0.0
     """tuning: the weight of the pull towards the old weights, half the squared distance, in the loss"""
     max_forgetting: float = 0.3
@@ -131,7 +134,7 @@ class TrainingRecipe:
         for name in ("balance", "scheduled_sampling", "soft_labels"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
-        for name in ("consistency", "guided_attention", "weight_decay", "pull", "max_forgetting"):
+        for name in ("consistency", "guided_attention", "weight_decay", "replay", "pull", "max_forgetting"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
 

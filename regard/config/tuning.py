@@ -11,7 +11,8 @@ from regard.config.recipe_text import read_recipe
 from regard.models.building import ModelOptions
 
 RATE_FACTOR = 0.2  # the learning rate, as a fraction of the one that the model was trained with
-UPDATES = 400  # of a tuning on few examples
+PULL = 0.03  # towards the old weights
+UPDATES = 600  # of a tuning on few examples
 MIN_EPOCHS, MAX_EPOCHS = 3, 30
 MIN_BATCHES = 16  # of an epoch: with fewer examples the batches are smaller
 MIN_BATCH_SENTENCES = 16
@@ -32,7 +33,7 @@ def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None) -> Recipe:
         warmup=50,
         average=min(old.training.average, 0.99),
         word_pairs=0.0,
-        pull=0.0,
+        pull=PULL,
         validations=8,
         patience=3,
     )

@@ -24,7 +24,6 @@ from regard.text.split import leaked_sources
 from regard.training.progress import Screen
 
 NAMES = {"chrf": "chrF++", "accuracy": "accuracy"}  # of the scores by which models are compared
-REPLAY = 2.0  # old pairs of an epoch for each new one
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,19 @@ class TuningData(TrainingData[Pairs]):
     """New examples, mixed with old ones if there are some, and both dev parts."""
 
     old_dev: Pairs | None = None
-    new: int = 0  # how many of `train` are new
 
     @property
     def examples(self) -> float:
         """the number of examples of an epoch"""
         return len(self.train) if self.weights is None else sum(self.weights)
+
+    def followed_by(self, old: Pairs, ratio: float) -> TuningData:
+        """Return the new examples with old ones: `ratio` times as many in an epoch, as far as there are so many."""
+        if not old or not ratio:
+            return self
+        weight = min(1.0, ratio * len(self.train) / len(old))
+        weights = [1.0] * len(self.train) + [weight] * len(old)
+        return replace(self, train=[*self.train, *old], weights=weights)
 
 
 class PrefixedScreen:
@@ -78,41 +84,24 @@ class TuningSpec(TaskSpec[Any, Pairs]):
         new = self.inner.data(given, recipe, screen)
         old_given = replace(given, data=self._replay, dev=self._old_dev)
         if self._replay is not None:
-            return self._mixed(new, self.inner.data(old_given, recipe, PrefixedScreen(screen, "old: ")), screen)
+            old = self.inner.data(old_given, recipe, PrefixedScreen(screen, "old: "))
+            return _mixed(new, old, recipe.training.replay, screen)
         if self._old_dev is None:
             screen.say("no old pairs came (--replay, --old-dev): what the model forgets is not measured")
             return _tuning_data(new)
         limit = new.max_characters or character_limit(new.train)
         old_dev, digest = read_dev(old_given, self.inner.read(given), limit, screen)
         screen.say(f"{len(old_dev):,} old pairs for validation")
-        return _with_old_dev(_tuning_data(new), old_dev, digest, screen)
-
-    def _mixed(self, new: TrainingData[Pairs], old: TrainingData[Pairs], screen: Screen) -> TuningData:
-        """Return the new examples with the old ones, REPLAY times as many in an epoch as far as there are so many."""
-        pairs = {(pair.source, pair.target) for pair in new.train}
-        sources = {match_key(pair.source) for pair in new.dev}
-        replayed = [
-            pair
-            for pair in old.train
-            if (pair.source, pair.target) not in pairs and match_key(pair.source) not in sources
-        ]
-        if not replayed:
-            raise ValueError("--replay: expected old pairs, got none besides the new ones")
-        weight = min(1.0, REPLAY * len(new.train) / len(replayed))
-        mixed = replace(
-            _tuning_data(new),
-            train=[*new.train, *replayed],
-            weights=[1.0] * len(new.train) + [weight] * len(replayed),
-            extra_digest=old.digest,
-        )
-        screen.say(f"{len(replayed):,} old pairs, {min(1.0, weight):.0%} of them in each epoch")
-        return _with_old_dev(mixed, old.dev, old.dev_digest, screen)
+        return _with_old_dev(_tuning_data(new), old_dev, digest, new.train, screen)
 
     # The task
 
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TunedTask:
         assert isinstance(data, TuningData)
         model = self.inner.load(self.folder, "cpu", "fp32")
+        self.inner.check_examples(model, [*data.train, *data.dev, *(data.old_dev or ())], data.name)
+        if self._replay is None:
+            data = data.followed_by(self.inner.pseudo_examples(model, data.train, seed), recipe.training.replay)
         recipe, old_model = fitted_to_tuning(recipe, data.examples), copy.deepcopy(model.model)
         inner = self.inner.tuned_task(model, data, recipe, seed)
         old = None if data.old_dev is None else replace(inner, dev=data.old_dev)  # type: ignore[type-var]
@@ -175,11 +164,25 @@ def _numbers(scores: ScoreReport) -> dict[str, float]:
 def _tuning_data(data: TrainingData[Pairs]) -> TuningData:
     """Return training data without old examples as those of tuning."""
     given = {field.name: getattr(data, field.name) for field in fields(TrainingData)}
-    return TuningData(**given, new=len(data.train))
+    return TuningData(**given)
 
 
-def _with_old_dev(data: TuningData, old_dev: Pairs, digest: str, screen: Screen) -> TuningData:
-    """Return the data with an old dev part of this digest."""
-    show_leaked(leaked_sources(data.train, old_dev), PrefixedScreen(screen, "old "))
+def _mixed(new: TrainingData[Pairs], old: TrainingData[Pairs], ratio: float, screen: Screen) -> TuningData:
+    """Return the new examples with the old ones that are not among them, nor in the new dev part."""
+    pairs = {(pair.source, pair.target) for pair in new.train}
+    sources = {match_key(pair.source) for pair in new.dev}
+    replayed = [
+        pair for pair in old.train if (pair.source, pair.target) not in pairs and match_key(pair.source) not in sources
+    ]
+    if not replayed:
+        raise ValueError("--replay: expected old pairs, got none besides the new ones")
+    mixed = replace(_tuning_data(new).followed_by(replayed, ratio), extra_digest=old.digest)
+    screen.say(f"{len(replayed):,} old pairs for training, about {mixed.examples - len(new.train):,.0f} in each epoch")
+    return _with_old_dev(mixed, old.dev, old.dev_digest, new.train, screen)
+
+
+def _with_old_dev(data: TuningData, old_dev: Pairs, digest: str, new: Pairs, screen: Screen) -> TuningData:
+    """Return the data with an old dev part of this digest; tell the user how many of its sources the new pairs have."""
+    show_leaked(leaked_sources(new, old_dev), PrefixedScreen(screen, "old "))
     old_digest = hashlib.sha256(f"{data.extra_digest}\n{digest}".encode()).hexdigest()
     return replace(data, old_dev=old_dev, extra_digest=old_digest)

@@ -51,11 +51,13 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         soft_labels = data.soft_labels if isinstance(data, SoftLabelledData) else None
         return ClassificationTask.of(data.train, data.dev, data.recipe(recipe), seed, soft_labels)
 
-    def tuned_task(self, model: Classifier, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
+    def check_examples(self, model: Classifier, examples: Pairs, name: str) -> None:
         try:
-            model.check_labels([pair.target for pair in (*data.train, *data.dev)], f"{data.name}: labels")
+            model.check_labels([pair.target for pair in examples], f"{name}: labels")
         except ValueError as error:
             raise ValueError(f"{error}; tuning adds no labels: train anew on the old and the new texts") from None
+
+    def tuned_task(self, model: Classifier, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
         return ClassificationTask.of(data.train, data.dev, data.recipe(recipe), seed, tuned=model)
 
     def predictor(self, folder: Path, options: ClassifierOptions, loaded: Loaded) -> Classifier:
