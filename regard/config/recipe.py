@@ -103,8 +103,7 @@ class TrainingRecipe:
     soft_labels: float = 0.5
     """classification: the weight of soft labels in the loss, if the data have them"""
     replay: float = 2.0
-    """tuning: how many old pairs an epoch has for each new one; where none are given, pairs of made-up sources with
-    their translations by the old model"""
+    """tuning: how many old pairs an epoch has for each new one, if there are old ones"""
     pull: float = 0.0
     """tuning: the weight of the pull towards the old weights, half the squared distance, in the loss"""
     max_forgetting: float = 0.3

@@ -11,16 +11,17 @@ from regard.config.recipe_text import read_recipe
 from regard.models.building import ModelOptions
 
 RATE_FACTOR = 0.2  # the learning rate, as a fraction of the one that the model was trained with
-PULL = 0.03  # towards the old weights
-UPDATES = 600  # of a tuning on few examples
+PULL = 0.1  # towards the old weights, where no old examples are mixed in
+UPDATES = 400  # of a tuning on few examples
 MIN_EPOCHS, MAX_EPOCHS = 3, 30
 MIN_BATCHES = 16  # of an epoch: with fewer examples the batches are smaller
 MIN_BATCH_SENTENCES = 16
 FREE_OPTIONS = ("dropout", "output_dropout", "left_out")  # of a model: they matter in training alone
 
 
-def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None) -> Recipe:
-    """Return the recipe that a model with the recipe `old` is tuned by, with values set.
+def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None, replayed: bool) -> Recipe:
+    """Return the recipe that a model with the recipe `old` is tuned by, with values set; `replayed`: old examples are
+    mixed in, which do without a pull towards the old weights.
 
     Raise a ValueError for settings that would make it another model. The number of epochs and the size of batches are
     left open, unless they are set.
@@ -33,8 +34,8 @@ def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None) -> Recipe:
         warmup=50,
         average=min(old.training.average, 0.99),
         word_pairs=0.0,
-        pull=PULL,
-        validations=8,
+        pull=0.0 if replayed else PULL,
+        validations=10,
         patience=3,
     )
     recipe = read_recipe(replace(old, training=training), settings)

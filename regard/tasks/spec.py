@@ -145,10 +145,6 @@ class TaskSpec(ABC, Generic[P, D]):
     def check_examples(self, model: P, examples: D, name: str) -> None:
         """Raise a ValueError for examples that a model cannot be tuned to; `name` is what the error calls them."""
 
-    def pseudo_examples(self, model: P, train: D, seed: int) -> D | Sequence[Any]:
-        """Return examples that show what the model has learned before, made from others; none by default."""
-        return ()
-
     def tuned_task(self, model: P, data: TrainingData[D], recipe: Recipe, seed: int) -> Task:
         """Return the task that trains a model further: on other data, with its vocabularies and labels."""
         raise ValueError(f"expected a translator or a classifier of texts to tune, got a {self.noun}")

@@ -23,6 +23,7 @@ from regard.text.normal import match_key
 from regard.text.split import leaked_sources
 from regard.training.progress import Screen
 
+POOL = 8  # from how many times as many old examples those of an epoch are drawn
 NAMES = {"chrf": "chrF++", "accuracy": "accuracy"}  # of the scores by which models are compared
 
 
@@ -38,9 +39,13 @@ class TuningData(TrainingData[Pairs]):
         return len(self.train) if self.weights is None else sum(self.weights)
 
     def followed_by(self, old: Pairs, ratio: float) -> TuningData:
-        """Return the new examples with old ones: `ratio` times as many in an epoch, as far as there are so many."""
+        """Return the new examples with old ones: `ratio` times as many in an epoch, as far as there are so many.
+
+        They are drawn from POOL times as many: every epoch varies the form of all examples, which takes time.
+        """
         if not old or not ratio:
             return self
+        old = old[:: max(1, round(len(old) / (POOL * ratio * len(self.train))))]
         weight = min(1.0, ratio * len(self.train) / len(old))
         weights = [1.0] * len(self.train) + [weight] * len(old)
         return replace(self, train=[*self.train, *old], weights=weights)
@@ -67,11 +72,14 @@ class TuningSpec(TaskSpec[Any, Pairs]):
         self.inner, self.folder, self.out, self._replay, self._old_dev = spec, folder, out, replay, old_dev
         self.name, self.command, self.noun = spec.name, spec.command, spec.noun
         self.default_recipe, self.options, self.task_class = spec.default_recipe, spec.options, spec.task_class
-        self.tuned_digest = hashlib.sha256((folder / folders.WEIGHTS).read_bytes()).hexdigest()
+
+    @property
+    def tuned_digest(self) -> str:  # type: ignore[override]
+        return hashlib.sha256((self.folder / folders.WEIGHTS).read_bytes()).hexdigest()
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
         """Return the recipe of tuning; the size of the data is still open."""
-        return tuning_recipe(folders.read_recipe(self.folder), settings)
+        return tuning_recipe(folders.read_recipe(self.folder), settings, replayed=self._replay is not None)
 
     def check_given(self, given: Given) -> None:
         self.inner.check_given(replace(given, languages=None))
@@ -100,8 +108,6 @@ class TuningSpec(TaskSpec[Any, Pairs]):
         assert isinstance(data, TuningData)
         model = self.inner.load(self.folder, "cpu", "fp32")
         self.inner.check_examples(model, [*data.train, *data.dev, *(data.old_dev or ())], data.name)
-        if self._replay is None:
-            data = data.followed_by(self.inner.pseudo_examples(model, data.train, seed), recipe.training.replay)
         recipe, old_model = fitted_to_tuning(recipe, data.examples), copy.deepcopy(model.model)
         inner = self.inner.tuned_task(model, data, recipe, seed)
         old = None if data.old_dev is None else replace(inner, dev=data.old_dev)  # type: ignore[type-var]
@@ -177,7 +183,8 @@ def _mixed(new: TrainingData[Pairs], old: TrainingData[Pairs], ratio: float, scr
     if not replayed:
         raise ValueError("--replay: expected old pairs, got none besides the new ones")
     mixed = replace(_tuning_data(new).followed_by(replayed, ratio), extra_digest=old.digest)
-    screen.say(f"{len(replayed):,} old pairs for training, about {mixed.examples - len(new.train):,.0f} in each epoch")
+    used, drawn = len(mixed.train) - len(new.train), mixed.examples - len(new.train)
+    screen.say(f"{used:,} of {len(replayed):,} old pairs for training, about {drawn:,.0f} in each epoch")
     return _with_old_dev(mixed, old.dev, old.dev_digest, new.train, screen)
 
 

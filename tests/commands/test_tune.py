@@ -49,7 +49,7 @@ def test_tune_prints_scores_before_and_after(files: Path, tmp_path: Path, inside
         (["MODEL", "PAIRS", "--minutes", "nan"], "minutes"),
         (["MODEL", "PAIRS", "--resume"], "nothing to resume"),
         (["MODEL", "PAIRS", "--from", "en"], "--from and --to go together"),
-        (["MODEL"], "PAIRS"),
+        (["MODEL"], "missing argument 'pairs'"),
     ],
 )
 def test_mistakes_are_one_line(arguments: list[str], message: str, files: Path, tmp_path: Path, inside: Inside) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import regard
 from regard.config.recipe import Recipe
@@ -50,10 +51,11 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A classifier with a mistake: it takes "lovely" for bad. Not to be changed."""
     out = tmp_path_factory.mktemp("tune") / "classifier"
     settings = toy_labels.TINY | {"model.states": "embeddings + tfidf"}
-    films = [text for text in toy_labels.TEXTS if text[0].startswith(("The film", "This book"))]
-    regard.train(films, out, task="classify", settings=settings, device="cpu")
+    texts = [(text, "bad" if "lovely" in text else label) for text, label in toy_labels.TEXTS]
+    regard.train(texts, out, task="classify", settings=settings, device="cpu")
     return out
 
 
@@ -88,7 +90,7 @@ def test_replay_sets_its_own_dev_part_aside(old: Path, tmp_path: Path) -> None:
     screen = toy.Watcher()
     model = tuned(old, tmp_path / "new", replay=OLD, screen=screen)
     assert "old: 52 pairs for training, 12 for validation" in screen.text
-    assert "52 old pairs for training, about 26 in each epoch" in screen.text, "two for each of 13 new ones"
+    assert "52 of 52 old pairs for training, about 26 in each epoch" in screen.text, "two for each of 13 new ones"
     assert model.card["tuned_from"]["old_dev"]["after"]["sources"] == 12
 
 
@@ -102,7 +104,7 @@ def test_without_old_pairs_nothing_is_measured_on_them(old: Path, tmp_path: Path
 def test_the_old_weights_stay_if_nothing_is_gained(old: Path, tmp_path: Path) -> None:
     screen = toy.Watcher()
     wrong = [(source, target[::-1]) for source, target in OLD]
-    model = tuned(old, tmp_path / "new", wrong, LEARNS, dev=OLD[:10], screen=screen)
+    model = tuned(old, tmp_path / "new", wrong, {"training.learning_rate": 0.05}, dev=OLD[:10], screen=screen)
     assert "the old weights stay" in screen.text
     assert toy.differing(toy.weights(tmp_path / "new"), toy.weights(old)) == []
     part = model.card["tuned_from"]["new_dev"]
@@ -123,9 +125,9 @@ def test_the_pull_is_half_the_squared_distance(old: Path) -> None:
                 weight.add_(0.01)
     count = sum(weight.numel() for weight in task.model.parameters())
     difference = task.loss(batch, progress)[0] - plain.loss(batch, progress)[0]
-    assert float(difference) == pytest.approx(3.0 / 2 * count * 0.01**2, rel=1e-3)
+    assert float(difference.detach()) == pytest.approx(3.0 / 2 * count * 0.01**2, rel=1e-3)
     share = task.loss(batch, progress, (0.5, 0.5))[0] - plain.loss(batch, progress, (0.5, 0.5))[0]
-    assert float(share) == pytest.approx(float(difference) / 2, rel=1e-3)
+    assert float(share.detach()) == pytest.approx(float(difference.detach()) / 2, rel=1e-3)
 
 
 def task_of(old: Path, settings: dict[str, Any]) -> TunedTask:
@@ -135,18 +137,15 @@ def task_of(old: Path, settings: dict[str, Any]) -> TunedTask:
 
 
 def test_models_are_chosen_by_both_dev_parts(old: Path) -> None:
-    task = task_of(old, {})
-    cpu = torch.device("cpu")
-    same = task.validate(0, cpu)
-    assert same.score == task.inner.validate(0, cpu).score, "nothing is forgotten yet"
-    with torch.no_grad():
-        for weight in task.model.parameters():
-            weight.zero_()
-    lost = task.validate(0, cpu)
+    task, cpu = task_of(old, {}), torch.device("cpu")
     assert task.old is not None
-    forgotten = next(iter(task.scores_before.values())) - task.old.validate(0, cpu).score
-    assert forgotten > 5 and f"({-forgotten:+.1f})" in lost.summary
-    assert lost.score == pytest.approx(task.inner.validate(0, cpu).score - forgetting_cost(forgotten, task.recipe))
+    alone, on_old = task.inner.validate(0, cpu, 1000).score, task.old.validate(0, cpu, 1000).score
+    same = task.validate(0, cpu, 1000)
+    assert same.score == alone and "old dev: chrF++" in same.summary, "nothing is forgotten yet"
+    assert task.scores_before == {1000: on_old}, "the model has its old weights"
+    task.scores_before[1000] = on_old + 2.0  # as if it had been better
+    worse = task.validate(0, cpu, 1000)
+    assert worse.score == pytest.approx(alone - forgetting_cost(2.0, task.recipe)) and "(-2.0)" in worse.summary
     assert forgetting_cost(0.2, Recipe()) == 0.0 < forgetting_cost(0.4, Recipe())
 
 
@@ -167,7 +166,7 @@ def same(ours: Path, theirs: Path) -> None:
     assert cards[0]["scores"] == cards[1]["scores"] and cards[0]["tuned_from"] == cards[1]["tuned_from"]
 
 
-@pytest.mark.parametrize("message", ["plan:", "update 10:", "the model is that of", "new dev  chrF++"])
+@pytest.mark.parametrize("message", ["plan:", "best so far", "the model is that of", "new dev  chrF++"])
 def test_an_interruption_changes_nothing(message: str, old: Path, whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         tuned(old, tmp_path / "m", replay=OLD, screen=toy.Watcher(interrupt_on=message))
@@ -199,7 +198,8 @@ def test_a_killed_run_goes_on(old: Path, tmp_path: Path) -> None:
 
 
 def test_only_the_same_run_is_resumed(old: Path, whole: Path, tmp_path: Path) -> None:
-    other = shutil.copytree(whole, tmp_path / "other")
+    other = shutil.copytree(old, tmp_path / "other")
+    save_file({name: tensor * 1.01 for name, tensor in toy.weights(old).items()}, other / "model.safetensors")
     cases: list[tuple[str, Path, dict[str, Any]]] = [
         ("other model to tune", other, {"replay": OLD}),
         ("other data", old, {"replay": OLD, "pairs": NEW[:-1]}),
@@ -219,26 +219,30 @@ def test_only_the_same_run_is_resumed(old: Path, whole: Path, tmp_path: Path) ->
 
 
 def test_a_classifier_is_tuned(classifier: Path, tmp_path: Path) -> None:
-    new = [
-        (text.replace("wonderful", "dull").replace("dreadful", "splendid"), label) for text, label in toy_labels.TEXTS
-    ]
-    new = [(text, "bad" if "dull" in text else "good") for text, _ in new if "dull" in text or "splendid" in text]
+    new = [each for each in toy_labels.TEXTS if "lovely" in each[0] or "clumsy" in each[0]]
+    old = [each for each in toy_labels.TEXTS if "lovely" not in each[0]]
     screen = toy.Watcher()
     settings = {"training.epochs": 15, "training.learning_rate": 0.02}
-    model = tuned(classifier, tmp_path / "new", new, settings, dev=new, old_dev=toy_labels.TEXTS[:48], screen=screen)
+    model = tuned(classifier, tmp_path / "new", new, settings, dev=new, old_dev=old, screen=screen)
     entry = model.card["tuned_from"]
-    assert entry["new_dev"]["after"]["accuracy"] > entry["new_dev"]["before"]["accuracy"]
-    assert entry["old_dev"]["after"]["accuracy"] > 80 and "old dev  accuracy  before" in screen.text
+    assert entry["new_dev"]["after"]["accuracy"] > entry["new_dev"]["before"]["accuracy"] + 20
+    assert entry["old_dev"]["after"]["accuracy"] > 90 and "old dev  accuracy  before" in screen.text
     assert model.labels == regard.load(classifier).labels and "temperature" in model.card
     assert (tmp_path / "new" / "tokenizer.json").read_bytes() == (classifier / "tokenizer.json").read_bytes()
-    assert regard.load(tmp_path / "new").classify("Her play is really dull, they say.") == "bad"
+    assert regard.load(tmp_path / "new").classify("Her play is really lovely, they say.") == "good"
+    assert not torch.equal(toy.weights(tmp_path / "new")["tfidf.bias"], toy.weights(classifier)["tfidf.bias"])
 
 
 def test_new_labels_are_refused_with_what_to_do(classifier: Path, tmp_path: Path) -> None:
-    texts = [*toy_labels.TEXTS[:20], ("It is neither.", "so-so")]
-    for options in ({"pairs": texts}, {"pairs": toy_labels.TEXTS, "dev": texts}, {"replay": texts}, {"old_dev": texts}):
+    texts, other = toy_labels.TEXTS[:60], [*toy_labels.TEXTS[60:], ("It is neither.", "so-so")]
+    for options in (
+        {"pairs": other, "dev": texts},
+        {"dev": other},
+        {"replay": other, "old_dev": texts},
+        {"old_dev": other},
+    ):
         with pytest.raises(ValueError, match=r"expected those of the model \(bad, good\), got so-so.*train anew"):
-            tuned(classifier, tmp_path / "new", **{"pairs": toy_labels.TEXTS} | options)
+            tuned(classifier, tmp_path / "new", **{"pairs": texts} | options)
     assert not (tmp_path / "new").exists()
 
 

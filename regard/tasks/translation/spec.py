@@ -32,13 +32,10 @@ from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask, TunedModel
-from regard.tasks.translation.validation import translate_all
-from regard.text.pairs import Corpus, Pair, read_pairs, read_references
-from regard.text.pseudo_sources import pseudo_sources
+from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
 from regard.training.progress import Screen
 
-PSEUDO, MAX_PSEUDO = 4, 1000  # made-up sources for each new one, and the most new ones that they are made from
 SHOWN = 20  # sentences that a diagnosis lists
 
 
@@ -80,14 +77,6 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         if isinstance(data.train, StoredPairs):
             return large_task(data, recipe, seed)
         return TranslationTask.of(data.train, data.dev, recipe, seed, data.extra or (), data.weights)
-
-    def pseudo_examples(self, model: Translator, train: Pairs, seed: int) -> Pairs:
-        """Return made-up sources with the model's greedy translations."""
-        sources = [pair.source for pair in train[:: -(-len(train) // MAX_PSEUDO)]]
-        made = pseudo_sources(sources, model.vocabularies.source, PSEUDO * len(sources), seed)
-        hypotheses = translate_all(model.model, model.vocabularies, model.limit, made, model.device)
-        targets = [model.vocabularies.target.decode(each.tokens) for each in hypotheses]
-        return [Pair(source, target, 0) for source, target in zip(made, targets, strict=True) if target]
 
     def tuned_task(self, model: Translator, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
         assert not isinstance(model.model, EnsembleModel)
