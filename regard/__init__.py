@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from regard.tasks.registry import load
     from regard.tasks.train import train
     from regard.tasks.translation.predictor import Translator
+    from regard.tasks.tune import tune
     from regard.text.weighted import Weighted
 
 __all__ = ["Attention", "Memory", "MultiHead", "Representations", "Result", "Top", "attention", "coattend", "plan"]
@@ -52,7 +53,7 @@ __all__ += ["Blocks", "Causal", "Dilated", "Full", "Global", "Grid", "LocalMonot
 __all__ += ["RandomBlocks", "Strided", "Window", "bigbird", "longformer", "parse_pattern", "per_head"]
 __all__ += ["FeatureAdditive", "FeaturePool", "FeatureTanh", "Featurewise", "Pool", "featurewise"]
 __all__ += ["CaptionedImages", "Captioner", "Classifier", "ImageClassifier", "Images", "Translator", "load", "train"]
-__all__ += ["train_from_card"]
+__all__ += ["train_from_card", "tune"]
 __all__ += ["Comparison", "Weighted", "compare", "train_best"]
 __all__ += ["AlignmentResult", "align"]
 __all__ += ["ShardReport", "join_shards", "on_ray", "translate_file"]

@@ -24,6 +24,7 @@ from regard.commands.serve import serve, studio
 from regard.commands.streams import abandon_output, prepare_streams
 from regard.commands.train import train
 from regard.commands.translate import translate
+from regard.commands.tune import tune
 from regard.runtime import launch
 from regard.runtime.interrupts import EXIT_CODE, interrupt_flag
 from regard.runtime.launch import ReportedElsewhereError
@@ -41,6 +42,7 @@ app = typer.Typer(
 COMMANDS: dict[Callable[..., None], str] = {
     demo: "Train on the sample, translate, and show the attention.",
     train: "Train a model on sentence pairs or labelled texts.",
+    tune: "Train a model further on new sentence pairs or labelled texts.",
     translate: "Translate texts: one line out for every line in.",
     classify: "Label texts: one label per line.",
     evaluate: "Score a model on sentence pairs or labelled texts.",

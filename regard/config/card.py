@@ -79,6 +79,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "data": ("an object", lambda value: isinstance(value, dict)),
     "parameters": ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
     "scores": ("an object", lambda value: isinstance(value, dict)),
+    "tuned_from": ("an object", lambda value: isinstance(value, dict)),
     "best": ("an object", lambda value: isinstance(value, dict)),
 }
 """fields of a card → what is expected there, and whether a value is that"""

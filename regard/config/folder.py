@@ -148,18 +148,19 @@ def trained_weights(folder: Path, card: dict[str, Any]) -> Iterator[TensorFile]:
 
     Raise a ValueError if training stopped before the first validation; warn if it has not ended.
     """
+    command = "tune" if "tuned_from" in card else "train"
     if not (folder / WEIGHTS).is_file() and "scores" not in card:
         if "ended" in card:
             ended = f"its training ended before the first validation ({card['ended']})"
             raise ValueError(f"{folder}: no model: {ended}; --overwrite begins anew")
         raise ValueError(
             f"{folder}: no model yet: its training stopped before the first validation; "
-            f"`regard train … --out {folder} --resume` goes on"
+            f"`regard {command} … --out {folder} --resume` goes on"
         )
     if "ended" not in card:
         notice = (
             f"{folder}: its training has not ended: this is its best model so far; "
-            f"`regard train … --out {folder} --resume` goes on"
+            f"`regard {command} … --out {folder} --resume` goes on"
         )
         warnings.warn(notice, RegardWarning, stacklevel=5)
     if not os.path.lexists(folder / WEIGHTS):

@@ -102,6 +102,12 @@ class TrainingRecipe:
     """classification: 1 gives all labels the same weight in the loss, 0 all texts; or a value in between"""
     soft_labels: float = 0.5
     """classification: the weight of soft labels in the loss, if the data have them"""
+    replay: float = 2.0
+    """tuning: how many old pairs an epoch has for each new one, if there are old ones"""
+    pull: float = 0.0
+    """tuning: the weight of the pull towards the old weights, half the squared distance, in the loss"""
+    max_forgetting: float = 0.3
+    """tuning: how many points the score on the old dev part may fall before models that lose more count as worse"""
     validations: int = 12
     patience: int = 5
     """early stopping: after this many validations of the second half without a better score; 0: never"""
@@ -127,7 +133,7 @@ class TrainingRecipe:
         for name in ("balance", "scheduled_sampling", "soft_labels"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
-        for name in ("consistency", "guided_attention", "weight_decay"):
+        for name in ("consistency", "guided_attention", "weight_decay", "replay", "pull", "max_forgetting"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
 

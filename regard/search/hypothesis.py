@@ -76,6 +76,10 @@ class LengthLimit:
         except (KeyError, TypeError, ValueError):
             raise ValueError("card.json: damaged: expected `length` with ratio and margin") from None
 
+    def covering(self, other: LengthLimit) -> LengthLimit:
+        """Return the limit that allows what this one or the other allows."""
+        return LengthLimit(max(self.ratio, other.ratio), max(self.margin, other.margin))
+
     @classmethod
     def learned(cls, pairs: list[tuple[int, int]]) -> LengthLimit:
         """Fit (source, target) lengths: a line above nearly all of them, and a fifth on top."""

@@ -10,9 +10,10 @@ from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace
 from regard.runtime.precision import read_device
 from regard.tasks.registry import TASKS, AnyPredictor
+from regard.tasks.run import hardware, versions
 from regard.tasks.run_entry import DIGESTS, Requirements, RunEntry
 from regard.tasks.spec import Texts
-from regard.tasks.train import hardware, train, versions
+from regard.tasks.train import train
 from regard.training.progress import Screen, Silent
 from regard.training.recorded_plan import RecordedPlan
 
@@ -116,6 +117,9 @@ def _check(card: dict[str, Any], run: RunEntry, name: str) -> None:
     if "best" in card:
         command = card.get("command", "")
         raise ValueError(f"{name}: made by --best, from models that are gone; expected its command again: {command}")
+    if "tuned_from" in card:
+        command = card.get("command", "")
+        raise ValueError(f"{name}: made by `regard tune` from another model; expected its command again: {command}")
     if run.minutes is not None and "ended" not in card:
         raise ValueError(f"{name}: planned by the clock, and not ended: there is no plan yet to repeat")
     kinds = {"seed": int, "precision": str, "data": dict, "versions": dict, "hardware": str}

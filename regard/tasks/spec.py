@@ -18,9 +18,10 @@ from regard.models.building import load_weights, without_memory
 from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision, read_device
 from regard.tasks.predictor import Predictor, ScoreReport
+from regard.text.pairs import Corpus
 from regard.text.weighted import Weighted, weighted_parts
 from regard.training.progress import Screen
-from regard.training.task import Task
+from regard.training.task import NewTask, Task
 
 P = TypeVar("P", bound=Predictor[Any])
 D = TypeVar("D")  # the examples of a task: pairs of texts, or images
@@ -100,7 +101,10 @@ class TaskSpec(ABC, Generic[P, D]):
 
     default_recipe: str  # the name of the recipe that it is trained by, if none is given
     options: tuple[type, ...]  # of the models that it trains
-    task_class: type[Task]
+    task_class: type[NewTask]
+    extra_name: str = "extra data"  # what messages call the data of `TrainingData.extra_digest`
+    tuned_digest: str = ""  # of the weights of the model that is tuned; empty: training begins with a new one
+    tuned_score: str = ""  # of `ScoreReport.as_dict`: the score by which a tuned model is compared with the old one
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
         """Return the recipe that was given, or the default; raise a ValueError if it is for another task."""
@@ -132,6 +136,18 @@ class TaskSpec(ABC, Generic[P, D]):
     def task(self, data: TrainingData[D], recipe: Recipe, seed: int) -> Task:
         """Return what the training loop trains: a pure function of its arguments."""
         return self.task_class.of(data.train, data.dev, data.recipe(recipe), seed)
+
+    def read(self, given: Given) -> Callable[[Sequence[Path]], Corpus]:
+        """Return the function that reads files of examples; raise a ValueError if a model of this task cannot be tuned,
+        which goes on with new files."""
+        raise ValueError(f"expected a translator or a classifier of texts to tune, got a {self.noun}")
+
+    def check_examples(self, model: P, examples: D, name: str) -> None:
+        """Raise a ValueError for examples that a model cannot be tuned to; `name` is what the error calls them."""
+
+    def tuned_task(self, model: P, data: TrainingData[D], recipe: Recipe, seed: int) -> Task:
+        """Return the task that trains a model further: on other data, with its vocabularies and labels."""
+        raise ValueError(f"expected a translator or a classifier of texts to tune, got a {self.noun}")
 
     def load(self, folder: Path, device: str | None, precision: Precision) -> P:
         """Load a model of this task from its folder."""

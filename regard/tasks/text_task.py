@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from regard.text.batches import arrange
 from regard.text.examples import Example
-from regard.training.task import Task
+from regard.training.task import NewTask
 
 SMALLEST_BATCH = 16  # mean number of texts per batch, down to which batches may be made smaller in a run by the clock
 LOADING_SECONDS = 1.0  # seconds to load the model for the final scoring, and to exit
 
 
-class TextTask(Task):
+class TextTask(NewTask):
     seed: int
     batch_given: bool = True  # whether the batch size must not change, as when the user set it
 

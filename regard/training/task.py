@@ -48,11 +48,6 @@ class Task(ABC):
     dev: Sized  # the dev examples, as `evaluate` of the finished model takes them
     skipped: Sequence[str] = ()  # messages about examples that the recipe does not allow
 
-    @classmethod
-    @abstractmethod
-    def of(cls, train: Any, dev: Any, recipe: Recipe, seed: int) -> Self:
-        """Return the task with its initial model: a pure function, so that equal arguments give equal trainings."""
-
     @property
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -135,3 +130,12 @@ class Task(ABC):
         references.
         """
         return None
+
+
+class NewTask(Task):
+    """A task with a new model, which follows from training examples, a recipe and a seed."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, train: Any, dev: Any, recipe: Recipe, seed: int) -> Self:
+        """Return the task with its initial model: a pure function, so that equal arguments give equal trainings."""

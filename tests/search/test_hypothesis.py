@@ -38,3 +38,10 @@ def test_the_learned_cap_lies_above_nearly_all_pairs_and_not_far(ratio: float) -
 def test_one_pair_is_enough() -> None:
     assert LengthLimit.learned([(4, 6)]).max_length(4) > 6
     assert LengthLimit.learned([(0, 1)]).max_length(0) >= 1
+
+
+def test_a_limit_that_covers_two_allows_what_either_does() -> None:
+    steep, flat = LengthLimit(2.0, 1.0), LengthLimit(1.0, 9.0)
+    both = steep.covering(flat)
+    for length in (1, 5, 40):
+        assert both.max_length(length) >= max(steep.max_length(length), flat.max_length(length))

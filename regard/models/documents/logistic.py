@@ -4,6 +4,10 @@
 
 x_n are sparse rows, q_n the label distribution of a text (one-hot, or soft labels), w_n its weight. The problem is
 convex; L-BFGS starts at 0, so the result depends on the data alone. As in scikit-learn, a larger C regularizes less.
+
+A regression that is fitted further starts at its weights W', b', and is regularized towards them instead of towards 0:
+
+    minimize over W, b:   Σ_n w_n CE(softmax(W x_n + b), q_n) + (‖W − W'‖² + ‖b − b'‖²) / (2 C)
 """
 
 from __future__ import annotations
@@ -49,11 +53,17 @@ class SparseProduct:
         return functional.embedding_bag(columns, dense, self._offsets, per_sample_weights=values, mode="sum")
 
 
-def logistic_regression(features: SparseRows, targets: Tensor, weights: Tensor, c: float) -> tuple[Tensor, Tensor]:
-    """Return the weights W [F, C] and the bias [C], given label distributions [N, C] and weights [N] of the texts."""
+def logistic_regression(
+    features: SparseRows, targets: Tensor, weights: Tensor, c: float, before: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return the weights W [F, C] and the bias [C], given label distributions [N, C] and weights [N] of the texts.
+
+    `before` are the weights and the bias of a regression that is fitted further.
+    """
     forward, backward = SparseProduct(features), SparseProduct(features.transposed)
-    table = torch.zeros(features.shape[1], targets.shape[1])
-    bias = torch.zeros(targets.shape[1])
+    zeros = torch.zeros(features.shape[1], targets.shape[1]), torch.zeros(targets.shape[1])
+    center, bias_center = zeros if before is None else before
+    table, bias = center.clone(), bias_center.clone()
     count, penalty = len(targets), 1 / (c * len(targets))
     optimizer = torch.optim.LBFGS(
         [table, bias],
@@ -68,9 +78,13 @@ def logistic_regression(features: SparseRows, targets: Tensor, weights: Tensor, 
         log_probs = functional.log_softmax(forward(table) + bias, -1)
         # By hand: autograd's gradient of `embedding_bag` is many times slower than a product with the transpose.
         gradient = (log_probs.exp() - targets) * weights[:, None] / count
-        table.grad, bias.grad = backward(gradient).add_(table, alpha=penalty), gradient.sum(0)
+        table.grad, bias.grad = backward(gradient).add_(table - center, alpha=penalty), gradient.sum(0)
         losses = -(targets * log_probs).sum(-1) * weights
-        return losses.mean() + penalty / 2 * table.square().sum()
+        loss = losses.mean() + penalty / 2 * (table - center).square().sum()
+        if before is None:
+            return loss
+        bias.grad.add_(bias - bias_center, alpha=penalty)
+        return loss + penalty / 2 * (bias - bias_center).square().sum()
 
     optimizer.step(loss)  # type: ignore[arg-type]  # torch's types expect a float
     return table, bias

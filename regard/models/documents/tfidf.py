@@ -32,6 +32,7 @@ MAX_PAIRS_SIZE, MAX_KIND_SIZE = 2**20, 2**21
 """the most numbers in the table of pairs of words, and in that of any kind; n-grams beyond it share rows by a hash"""
 MIN_TEXTS = 2  # n-grams of fewer training texts are left out
 C = 20.0  # the inverse strength of regularization, as in scikit-learn
+FURTHER_C = 2.0  # the same for a regression that is fitted further
 KINDS = 3  # words, pairs, character n-grams
 EPSILON = 1e-12
 
@@ -105,8 +106,11 @@ class TfidfMember(nn.Module):
         return states.sum(1) + self.bias, norm_weights(states, batch.attention_mask)[:, None] if weights else None
 
     @torch.no_grad()
-    def fit(self, batches: Iterable[DocumentBatch], targets: Tensor, weights: Tensor) -> None:
-        """Count n-grams and fit the regression to label distributions [N, C] of texts with weights [N]."""
+    def fit(self, batches: Iterable[DocumentBatch], targets: Tensor, weights: Tensor, further: bool = False) -> None:
+        """Count n-grams and fit the regression to label distributions [N, C] of texts with weights [N].
+
+        `further`: n-grams that have an idf keep it, and the regression is pulled towards what it was.
+        """
         tfidf, parts, begin = self.tfidf, [], 0
         for batch in batches:
             ngrams = tfidf.ngrams(batch)
@@ -115,13 +119,19 @@ class TfidfMember(nn.Module):
         rows, features, counts = (torch.cat(each) for each in zip(*parts, strict=True))
         texts = torch.bincount(features, minlength=len(tfidf.idf))  # N_f
         idf = ((1 + begin) / (1 + texts)).log() + 1
-        tfidf.idf.copy_(torch.where(texts >= MIN_TEXTS, idf, 0))
+        idf = torch.where(texts >= MIN_TEXTS, idf, 0)
+        tfidf.idf.copy_(torch.where(tfidf.idf > 0, tfidf.idf, idf) if further else idf)
         used = tfidf.idf[features] > 0
         rows, features, counts = rows[used], features[used], counts[used]
         values = tfidf.values(rows, features, counts, begin)
         distinct, columns = features.unique(return_inverse=True)
         matrix = SparseRows(rows, columns, values, (begin, max(1, len(distinct))))  # 1: torch has no bags of nothing
-        table, bias = logistic_regression(matrix, targets, weights, C)
+        before = None
+        if further:
+            center = tfidf.weight.new_zeros(matrix.shape[1], len(self.bias))
+            center[: len(distinct)] = tfidf.weight[distinct]
+            before = center, self.bias.detach()
+        table, bias = logistic_regression(matrix, targets, weights, FURTHER_C if further else C, before)
         tfidf.weight[distinct] = table[: len(distinct)]
         self.bias.copy_(bias)
 

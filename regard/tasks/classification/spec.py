@@ -23,6 +23,7 @@ from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, Traini
 from regard.tasks.text_data import Pairs, read_text_data
 from regard.text.documents import Reader
 from regard.text.labelled import read_gold, read_labelled
+from regard.text.pairs import Corpus
 from regard.training.progress import Screen
 
 SHOWN_LABELS = 12  # labels that a summary counts
@@ -34,6 +35,10 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     default_recipe = "classify"
     options = (ClassifierOptions,)
     task_class = ClassificationTask
+    tuned_score = "accuracy"
+
+    def read(self, given: Given) -> Callable[[Sequence[Path]], Corpus]:
+        return read_labelled
 
     def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
         limit, soft = recipe.training.max_characters, given.data
@@ -45,6 +50,15 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
         soft_labels = data.soft_labels if isinstance(data, SoftLabelledData) else None
         return ClassificationTask.of(data.train, data.dev, data.recipe(recipe), seed, soft_labels)
+
+    def check_examples(self, model: Classifier, examples: Pairs, name: str) -> None:
+        try:
+            model.check_labels([pair.target for pair in examples], f"{name}: labels")
+        except ValueError as error:
+            raise ValueError(f"{error}; tuning adds no labels: train anew on the old and the new texts") from None
+
+    def tuned_task(self, model: Classifier, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> ClassificationTask:
+        return ClassificationTask.of(data.train, data.dev, data.recipe(recipe), seed, tuned=model)
 
     def predictor(self, folder: Path, options: ClassifierOptions, loaded: Loaded) -> Classifier:
         reader = Reader(folders.read_vocabularies(folder).source)

@@ -24,6 +24,7 @@ from regard.runtime.device_cache import device_constant
 from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision, autocast
 from regard.tasks.classification.labelling import BATCH, Labeller
+from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.soft_labels import SoftLabels, mixed_targets, soft_cross_entropy
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.text.documents import IGNORED, Document, DocumentBatch, Reader
@@ -66,41 +67,45 @@ class ClassificationTask(TextTask):
         recipe: Recipe,
         seed: int,
         soft_labels: SoftLabels | None = None,
+        tuned: Classifier | None = None,
     ) -> ClassificationTask:
+        """Return the task; a model that is `tuned` has its vocabulary and labels already."""
         labelled(train)  # raises an error before the vocabulary is learned
-        reader = Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
+        reader = tuned.reader if tuned else _learned_reader(train, recipe)
         documents = [reader(pair.source) for pair in train]
         counted = [(pair, len(each.pieces)) for pair, each in zip(train, documents, strict=True)]
         encoded = zip(dev, reader.vocabulary.encode_all(pair.source for pair in dev), strict=True)
         within = TokenLimit.of(counted, [(pair, len(each)) for pair, each in encoded], recipe.training.max_tokens)
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
         documents, counts = [documents[place] for place in within.train], labelled(train)
-        labels = sorted(counts)
+        labels = tuned.labels if tuned else sorted(counts)
         gold = [labels.index(pair.target) for pair in train]
         recipe = replace(recipe, training=replace(recipe.training, max_tokens=within.limit))
         batch_given = recipe.training.batch_given
         recipe = fitted(recipe, len(train), sum(len(each.pieces) for each in documents))
         assert isinstance(recipe.model, ClassifierOptions)
         torch.manual_seed(seed)
-        model = TextClassifier(recipe.model, len(reader.vocabulary), len(reader.spelling), len(labels))
-        weights = torch.tensor([len(train) / (len(labels) * counts[label]) for label in labels])
+        sizes = len(reader.vocabulary), len(reader.spelling), len(labels)
+        model = tuned.model if tuned else TextClassifier(recipe.model, *sizes)
+        weights = torch.tensor([len(train) / (len(labels) * max(1, counts[label])) for label in labels])
         weights = weights**recipe.training.balance
         folds = None if model.counts is None else Folds(model.counts, documents, gold)
         soft = None if soft_labels is None else soft_labels.of(within.train).ordered(labels)
         examples = (reader, labels, documents, gold)
         task = cls(recipe, *examples, weights, model, folds, soft, dev, seed, within.skipped, batch_given)
-        task._fit_tfidf()
+        task._fit_tfidf(further=tuned is not None)
         return task
 
-    def _fit_tfidf(self) -> None:
-        """Fit the member `tfidf`, if there is one, to the training texts, or to as many as are allowed."""
+    def _fit_tfidf(self, further: bool) -> None:
+        """Fit the member `tfidf`, if there is one, to the training texts, or to as many as are allowed; `further`: from
+        what it is on."""
         if self.model.tfidf is None:
             return
         rows = range(0, self.size, -(-sum(len(each.pieces) for each in self.documents) // MAX_FITTED_WORDS) or 1)
         targets = mixed_targets(self.gold, len(self.labels), self.soft_labels, self.recipe.training.soft_labels)
         chunks = ([self.documents[row] for row in rows[first : first + BATCH]] for first in range(0, len(rows), BATCH))
         batches = (DocumentBatch.of(chunk, self.reader.spelling) for chunk in chunks)
-        self.model.tfidf.fit(batches, targets[list(rows)], self.weights[self.gold][list(rows)])
+        self.model.tfidf.fit(batches, targets[list(rows)], self.weights[self.gold][list(rows)], further)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -243,6 +248,11 @@ def smoothed_cross_entropy(logits: Tensor, gold: Tensor, weights: Tensor | None,
     gold_losses = losses.gather(-1, labels[:, None])[:, 0] * gold_weights
     mean_losses = (losses * weights).mean(-1) * real
     return ((1 - smoothing) * gold_losses + smoothing * mean_losses).sum() / gold_weights.sum()
+
+
+def _learned_reader(train: Sequence[Pair], recipe: Recipe) -> Reader:
+    """Learn the vocabulary of the training texts, and return the reader with it."""
+    return Reader(learn([pair.source for pair in train], recipe.vocabulary.kind, recipe.vocabulary.size))
 
 
 def labelled(train: Sequence[Pair]) -> Counter[str]:

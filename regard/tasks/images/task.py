@@ -17,7 +17,7 @@ from regard.runtime.distributed import ALONE, World
 from regard.tasks.images.data import Images
 from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import ONE, MakeBatch, Shares, Task, Validation
+from regard.training.task import ONE, MakeBatch, NewTask, Shares, Validation
 
 BATCH = 256  # images that are classified together
 
@@ -34,7 +34,7 @@ class ImageBatch:
 
 
 @dataclass(frozen=True)
-class ImageTask(Task):
+class ImageTask(NewTask):
     recipe: Recipe
     train: Images
     dev: Images

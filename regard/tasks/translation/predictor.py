@@ -60,7 +60,7 @@ class Translator(Predictor[AnyTranslationModel]):
         super().__post_init__()
         self.limit = LengthLimit.from_card(self.card)
         try:
-            self._longest = int(self.card["longest_source"])
+            self.longest_source = int(self.card["longest_source"])
         except (KeyError, TypeError, ValueError):
             raise ValueError("card.json: damaged: expected `longest_source`") from None
         self._tracer, self._wording = Tracer(self.vocabularies, self.card), wording(self.vocabularies.target)
@@ -233,13 +233,13 @@ class Translator(Predictor[AnyTranslationModel]):
         """
         if not source:
             return []
-        if len(self.source_tokens(source)) <= self._longest:
+        if len(self.source_tokens(source)) <= self.longest_source:
             return [source]
-        max_tokens = max(self._longest, self.recipe.training.max_tokens or MIN_TOKEN_LIMIT)
+        max_tokens = max(self.longest_source, self.recipe.training.max_tokens or MIN_TOKEN_LIMIT)
         parts: list[str] = []
         for sentence in SENTENCE_END.split(source):
             pieces = self.vocabularies.source.pieces(respelled(self.vocabularies.source, sentence))
-            parts += [sentence] if len(pieces) <= max_tokens else cut(sentence, pieces, self._longest)
+            parts += [sentence] if len(pieces) <= max_tokens else cut(sentence, pieces, self.longest_source)
         return [part for part in parts if part]
 
     def _search(
@@ -324,10 +324,12 @@ class Translator(Predictor[AnyTranslationModel]):
             return Answer(source, [Translation("", 0.0, 0.0, [])])
         if len(parts) == 1:
             notices = []
-            if len(self.source_tokens(source)) > self._longest:
-                notices.append(f"longer than anything in training ({self._longest} tokens), and has no sentence ends")
+            if len(self.source_tokens(source)) > self.longest_source:
+                notices.append(
+                    f"longer than anything in training ({self.longest_source} tokens), and has no sentence ends"
+                )
             return Answer(source, translations[0], notices)
-        notice = f"longer than anything in training ({self._longest} tokens): translated in {len(parts)} parts"
+        notice = f"longer than anything in training ({self.longest_source} tokens): translated in {len(parts)} parts"
         return Answer(source, joined(translations), [notice])
 
 

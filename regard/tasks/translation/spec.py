@@ -19,6 +19,7 @@ from regard.look.trace import Trace
 from regard.metrics.confidence import confidence_report
 from regard.metrics.translation import Scores, group, score
 from regard.models.building import ModelOptions, build
+from regard.models.ensemble import EnsembleModel
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
 from regard.runtime.distributed import ALONE, World
@@ -30,7 +31,7 @@ from regard.tasks.translation.calibration import calibrated_confidence, rated_se
 from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
-from regard.tasks.translation.task import TranslationTask
+from regard.tasks.translation.task import TranslationTask, TunedModel
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
 from regard.training.progress import Screen
@@ -44,6 +45,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     default_recipe = "rnn"
     options = (RecurrentOptions, TransformerOptions)
     task_class = TranslationTask
+    tuned_score = "chrf"
 
     def recipe(self, given: str | Path | Recipe | None, settings: Mapping[str, Any] | None) -> Recipe:
         return default_translation_recipe(settings) if given is None else super().recipe(given, settings)
@@ -58,15 +60,16 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     def check_given(self, given: Given) -> None:
         """Accept all options."""
 
-    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
-        def read(files: Sequence[Path], reverse: bool = given.reverse) -> Corpus:
-            return read_pairs(files, reverse, given.languages)
+    def read(self, given: Given) -> Callable[[Sequence[Path]], Corpus]:
+        return partial(read_pairs, reverse=given.reverse, languages=given.languages)
 
+    def data(self, given: Given, recipe: Recipe, screen: Screen) -> TrainingData[Pairs]:
+        read = self.read(given)
         limit, large = recipe.training.max_characters, is_large(given)
         data = read_large(given, read, limit, screen) if large else read_text_data(given, read, _summary, limit, screen)
         if given.extra is None:
             return data
-        extra = read_corpus(given.extra, False, partial(read, reverse=False))
+        extra = read_corpus(given.extra, False, self.read(replace(given, reverse=False)))
         return with_extra_pairs(data, extra, screen) if large else with_extra(data, extra, screen)
 
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
@@ -74,6 +77,11 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         if isinstance(data.train, StoredPairs):
             return large_task(data, recipe, seed)
         return TranslationTask.of(data.train, data.dev, recipe, seed, data.extra or (), data.weights)
+
+    def tuned_task(self, model: Translator, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
+        assert not isinstance(model.model, EnsembleModel)
+        tuned = TunedModel(model.model, model.vocabularies, model.limit, model.longest_source)
+        return TranslationTask.of(data.train, data.dev, data.recipe(recipe), seed, (), data.weights, tuned)
 
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:
         vocabularies = folders.read_vocabularies(folder)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +47,15 @@ from regard.training.task import ONE, MakeBatch, Shares, Validation
 MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
 
 
+class TunedModel(NamedTuple):
+    """A trained model that is trained further, and what was learned from its data besides its weights."""
+
+    model: TranslationModel
+    vocabularies: Vocabularies
+    limit: LengthLimit
+    longest_source: int
+
+
 @dataclass(frozen=True)
 class TranslationTask(TextTask):
     recipe: Recipe
@@ -72,13 +81,15 @@ class TranslationTask(TextTask):
         seed: int,
         extra: Sequence[Pair] = (),
         weights: Sequence[float] | None = None,
+        tuned: TunedModel | None = None,
     ) -> TranslationTask:
         """Return the task. Vocabularies and sizes follow from `train` alone, whose weights are `weights`; `extra` are
-        further training pairs."""
+        further training pairs. A model that is `tuned` has both already."""
         batch_given = recipe.training.batch_given
         recipe = recipe.fitted(len(train), mean_words(train), shared_letters(train))
         training = recipe.training
-        vocabularies = learn_vocabularies(train, recipe.vocabulary, PLACEHOLDERS if training.placeholders else ())
+        further = PLACEHOLDERS if training.placeholders else ()
+        vocabularies = tuned.vocabularies if tuned else learn_vocabularies(train, recipe.vocabulary, further)
         source, target = vocabularies.source, vocabularies.target
         variety = replace(variety_of(recipe), placeholders=training.placeholders if target.has_placeholders else 0.0)
         examples = Examples(train, source, target, variety, seed)
@@ -95,9 +106,11 @@ class TranslationTask(TextTask):
         if extra or single or anchors or len(train) < len(examples):
             examples = Examples(train, source, target, variety, seed, anchors)
         torch.manual_seed(seed)
-        model = build(recipe.model, len(source), len(target))
+        model = tuned.model if tuned else build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
         limit, longest = LengthLimit.learned(lengths), max(length for length, _ in lengths)
+        if tuned:
+            limit, longest = limit.covering(tuned.limit), max(longest, tuned.longest_source)
         parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
         return cls(*parts, longest, len(single), _row_weights(weights, within.train, len(train)))
 

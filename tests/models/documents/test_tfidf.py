@@ -155,3 +155,24 @@ def test_refusals() -> None:
         ClassifierOptions(states="tfidf")
     with pytest.raises(ValueError, match="expected tfidf once at most"):
         ClassifierOptions(states="tfidf + rnn + tfidf")
+
+
+def test_fitted_further_it_is_pulled_towards_what_it_was() -> None:
+    member, before = fitted(), fitted()
+    known = before.tfidf.idf > 0
+    texts = ["good film"] * 6
+    targets = functional.one_hot(torch.tensor([1] * 6), 3).float()
+    member.fit([batch(texts)], targets, torch.ones(6), further=True)
+    assert torch.equal(member.tfidf.idf[known], before.tfidf.idf[known]), "n-grams keep their idf"
+    old, new = (each(batch(["good film", "stories"]))[0].softmax(-1) for each in (before, member))
+    assert new[0, 1] > old[0, 1] + 0.2, "the new label of the text becomes more probable"
+    change = (new - old).abs().amax(-1)
+    assert change[1] < change[0] / 2 and new[1].argmax() == old[1].argmax(), "other texts hardly change"
+
+
+def test_a_regression_without_new_evidence_stays() -> None:
+    rows = SparseRows(torch.tensor([0, 1]), torch.tensor([0, 1]), torch.ones(2), (2, 2))
+    before = torch.tensor([[3.0, -3.0], [-2.0, 2.0]]), torch.tensor([0.5, -0.5])
+    probabilities = (before[0] + before[1]).softmax(-1)
+    table, bias = logistic_regression(rows, probabilities, torch.ones(2), 5.0, before)
+    torch.testing.assert_close((table, bias), before)
