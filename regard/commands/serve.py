@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 KEYS_VARIABLE = "REGARD_API_KEYS"
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 MAX_KEY_FILE = 1 << 20  # bytes
+ONEDNN_SHAPES = "128"  # shapes of matrix products whose kernels stay in memory
 
 Models = Annotated[list[Path] | None, Argument(help="Folders of models. They are loaded on first use.")]
 StudioModels = Annotated[
@@ -176,6 +177,8 @@ def _keys(given: list[str], file: Path | None) -> frozenset[str]:
 
 
 def _run(settings: ServerSettings, threads: int | None, quiet: bool, open_browser: bool = False) -> None:
+    # oneDNN caches compiled kernels for 1,024 shapes, which take hundreds of megabytes. It reads this once.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", ONEDNN_SHAPES)
     import torch
 
     from regard.serving.run import serve
