@@ -64,7 +64,7 @@ export function stagesOf({ reading, names, word, next, several }) {
     {
       title: "Weighted sum", formula: "c = Σ a · v",
       sentence: "Each piece also has a value vector. The sum of all values, each times its "
-        + `weight, is the context: ${reading.context.length} numbers, here mostly those of ${shown(names[best])}.`,
+        + `weight, is the context: ${reading.context.length} numbers, the largest part of it from ${shown(names[best])}.`,
     },
     {
       title: "Next word", formula: "p = softmax(E o)", sentence: (several

@@ -65,6 +65,7 @@ export function makeAttentionTable({ answer, source, stage, piece, pointed, choo
       make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows))),
     stage === 2 && !others
       ? line(2, `Feature by feature for ${name}: they add up to ${number(reading.scores[piece])}`, parts) : null,
+    altered && stage >= 2 ? make("p", { class: "message" }, "A thin line marks the model's own value.") : null,
     line(5, "Context", reading.context));
 }
 
