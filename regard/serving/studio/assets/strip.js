@@ -1,4 +1,4 @@
-/* A vector as a strip of colours: one cell for each feature, in the colours of weights, and of the opposite below zero. */
+/* A vector as a strip: one cell for each feature, in the colours of weights, and of their opposite below zero. */
 
 import { clamp, number } from "../look/data.js";
 import { make, mixed } from "../look/drawing.js";
@@ -6,7 +6,7 @@ import { make, mixed } from "../look/drawing.js";
 /** The largest absolute value of vectors, which has the darkest colour. */
 export const topOf = (...vectors) => Math.max(1e-6, ...vectors.flat().map((value) => Math.abs(value ?? 0)));
 
-/** `label` names the vector for screen readers; `point(index, value)` is called for what is pointed at, null for no more. */
+/** `label` names the vector for screen readers; `point({label, index, value})` for what is pointed at, or null. */
 export function makeStrip({ label, values, top, point = null, high = 16 }) {
   const canvas = make("canvas", { width: values.length, height: 1, "aria-hidden": "true" });
   const pen = canvas.getContext("2d");

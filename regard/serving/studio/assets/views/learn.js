@@ -18,6 +18,11 @@ export const available = (models) => models.some((model) => model.task === task)
 const PAUSE = 350; /* milliseconds without typing before the text is sent */
 const STAGES = 7;
 const OWN = "own"; /* of a part: the model's */
+const SCORES = [[OWN, "the model's"], ["dot", "dot"], ["scaled_dot", "scaled dot"], ["cosine", "cosine"]];
+const NORMALIZERS = [
+  [OWN, "the model's"], ["softmax", "softmax"], ["sparsemax", "sparsemax"], ["entmax15", "entmax 1.5"],
+  ["hard", "hard"],
+];
 const UNCHANGED = { score: OWN, normalizer: OWN, pattern: "", temperature: 1, everywhere: false };
 const TYPING = "select, textarea, input:not([type=range], [type=radio], [type=checkbox])";
 
@@ -47,18 +52,21 @@ class LearnView {
   build(element) {
     const { parameters, model, signal } = this.context;
     const [from] = model.languages ?? [null];
+    const language = from ? languageName(from) : "Source";
     this.text = make("textarea", {
-      class: "box", rows: 1, maxlength: 400, lang: from, dir: directionOf(from), spellcheck: "false", "aria-label": "Sentence",
-      placeholder: "A sentence to walk through", input: () => this.typed(),
+      class: "box", rows: 1, maxlength: 400, lang: from, dir: directionOf(from), spellcheck: "false",
+      "aria-label": "Sentence", placeholder: "A sentence to walk through", input: () => this.typed(),
     }, parameters.get("text") ?? "");
     this.message = make("p", { class: "message", role: "status" });
     this.examples = make("div", { class: "row examples" });
     this.overview = make("section", { class: "panel overview", "aria-label": "Answer" });
-    this.controls = make("form", { class: "panel controls", "aria-label": "Change the attention", submit: (event) => event.preventDefault() });
+    this.controls = make("form", {
+      class: "panel controls", "aria-label": "Change the attention", submit: (event) => event.preventDefault(),
+    });
     this.walk = make("section", { class: "panel walk", "aria-label": "Walk" });
     this.body = make("div", { class: "learn-body", hidden: true }, this.overview, this.walk, this.controls);
     element.append(make("h1", { class: "hidden" }, title),
-      make("div", { class: "fields" }, make("label", {}, make("span", { class: "what" }, from ? languageName(from) : "Source"), this.text)),
+      make("div", { class: "fields" }, make("label", {}, make("span", { class: "what" }, language), this.text)),
       this.examples, this.message, this.body);
     document.addEventListener("keydown", (event) => this.key(event), { signal });
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render(), { signal });
@@ -73,7 +81,8 @@ class LearnView {
 
   buildWalk() {
     this.player = makePlayer({
-      label: "Stage", count: STAGES, value: 1, pace: 2600, caption: (value) => `${value} of ${STAGES}`, change: (value) => this.goTo(value - 1),
+      label: "Stage", count: STAGES, value: 1, pace: 2600, caption: (value) => `${value} of ${STAGES}`,
+      change: (value) => this.goTo(value - 1),
     });
     const by = (change) => () => (this.player.stop(), this.player.by(change));
     this.heading = make("h2");
@@ -133,10 +142,12 @@ class LearnView {
     this.context.replace({ text });
     if (!text) return;
     try {
-      const answer = await this.context.api.post("/api/studio/learn", { model: this.context.model.name, text }, { key: "learn" });
+      const request = { model: this.context.model.name, text };
+      const answer = await this.context.api.post("/api/studio/learn", request, { key: "learn" });
       this.message.className = "message";
       this.message.replaceChildren(answer.notices.join(" · "));
-      Object.assign(this, { answer, asked: text, source: namedSide(answer.source), target: namedSide(answer.target), reading: null });
+      const [source, target] = [namedSide(answer.source), namedSide(answer.target)];
+      Object.assign(this, { answer, asked: text, source, target, reading: null });
       const first = this.target.names.findIndex((name, index) => name !== BLANK || index === this.target.end);
       Object.assign(this.state, { step: Math.max(first, 0), layer: answer.weights.length - 1, head: 0, piece: 0 });
       this.body.hidden = false;
@@ -148,7 +159,7 @@ class LearnView {
     }
   }
 
-  /** Ask for the step as it is chosen now. While a request is under way, the next waits, and only the latest is sent. */
+  /** Ask for the step as it is chosen now. While a request is under way, the next waits; only the latest is sent. */
   async read(choosesPiece = false) {
     if (this.isReading) {
       this.again = { choosesPiece: choosesPiece || this.again?.choosesPiece };
@@ -184,12 +195,14 @@ class LearnView {
     if (!this.answer) return;
     const { layer, head, step } = this.state;
     const weights = this.answer.weights[layer][head];
-    const shown = picture(this.target, this.source, Float32Array.from(weights.flat()), { low: 0, top: 1, level: "units" });
+    const values = Float32Array.from(weights.flat());
+    const shown = picture(this.target, this.source, values, { low: 0, top: 1, level: "units" });
     const pieces = this.target.names.map((_, index) => make("button", {
       type: "button", class: "piece", "aria-pressed": String(index === step), click: () => this.choose({ step: index }),
     }, lettering(this.target, index)));
     this.grid = new Grid(shown, {
-      room: Math.max(this.overview.clientWidth - 40, 200), whole: false, label: "Weights of the whole answer: Enter chooses a row",
+      room: Math.max(this.overview.clientWidth - 40, 200), whole: false,
+      label: "Weights of the whole answer: Enter chooses a row",
       point: (focus) => this.grid.light(focus ?? { row: this.state.step, column: -1 }),
       press: (focus) => focus && focus.row >= 0 && this.choose({ step: focus.row }),
     });
@@ -218,9 +231,8 @@ class LearnView {
     const { parts, layer, head } = this.state;
     const [layers, heads] = [this.answer.weights.length, this.answer.weights[0].length];
     const counted = (count) => range(count).map((index) => [index, String(index + 1)]);
-    const menu = (what, name, options) => makeChoice(what, name, options, parts[name], (value) => this.change({ [name]: value }));
-    const scores = [[OWN, "the model's"], ["dot", "dot"], ["scaled_dot", "scaled dot"], ["cosine", "cosine"]];
-    const normalizers = [[OWN, "the model's"], ["softmax", "softmax"], ["sparsemax", "sparsemax"], ["entmax15", "entmax 1.5"], ["hard", "hard"]];
+    const menu = (what, name, options) =>
+      makeChoice(what, name, options, parts[name], (value) => this.change({ [name]: value }));
     this.temperature = make("output", { class: "number" }, number(parts.temperature));
     const slider = make("input", {
       type: "range", min: -2, max: 2, step: 0.05, value: Math.log2(parts.temperature), "aria-label": "Temperature",
@@ -232,22 +244,24 @@ class LearnView {
       },
     });
     this.pattern = make("input", {
-      type: "text", value: parts.pattern, maxlength: 2000, placeholder: "window(2)", spellcheck: "false", autocomplete: "off",
-      "aria-describedby": "pattern-problem", input: () => this.change({ pattern: this.pattern.value }),
+      type: "text", value: parts.pattern, maxlength: 2000, placeholder: "window(2)", spellcheck: "false",
+      autocomplete: "off", "aria-describedby": "pattern-problem",
+      input: () => this.change({ pattern: this.pattern.value }),
     });
     this.problem = make("p", { class: "message problem", id: "pattern-problem", role: "status" });
     this.reset = make("button", {
       type: "button", class: "button", disabled: JSON.stringify(parts) === JSON.stringify(UNCHANGED),
       click: () => ((this.state.parts = { ...UNCHANGED }), this.showControls(), this.read()),
     }, "As the model has it");
-    const everywhere = make("label", { class: "check" },
-      make("input", { type: "checkbox", checked: parts.everywhere, change: (event) => this.change({ everywhere: event.target.checked }) }),
-      "In all heads of all layers");
+    const everywhere = make("label", { class: "check" }, make("input", {
+      type: "checkbox", checked: parts.everywhere, change: (event) => this.change({ everywhere: event.target.checked }),
+    }), "In all heads of all layers");
     this.controls.replaceChildren(make("h2", {}, "Change it, and see"),
       layers > 1 ? makeChoice("Layer", "layer", counted(layers), layer, (value) => this.choose({ layer: value })) : "",
       heads > 1 ? makeChoice("Head", "head", counted(heads), head, (value) => this.choose({ head: value })) : "",
-      make("label", { class: "choice slider" }, make("span", { class: "what" }, "Temperature"), slider, this.temperature),
-      menu("Score", "score", scores), menu("Normalizer", "normalizer", normalizers),
+      make("label", { class: "choice slider" },
+        make("span", { class: "what" }, "Temperature"), slider, this.temperature),
+      menu("Score", "score", SCORES), menu("Normalizer", "normalizer", NORMALIZERS),
       make("label", { class: "choice" }, make("span", { class: "what" }, "Pattern"), this.pattern), this.problem,
       layers * heads > 1 ? everywhere : "", this.reset);
   }
@@ -257,6 +271,12 @@ class LearnView {
   goTo(stage) {
     this.state.stage = stage;
     this.render();
+  }
+
+  choosePiece(piece) {
+    this.state.piece = piece;
+    this.render();
+    this.table.querySelectorAll(".piece")[piece].focus();
   }
 
   render() {
@@ -273,8 +293,8 @@ class LearnView {
     this.problem.replaceChildren(answer.problem?.message ?? "");
     this.table.replaceChildren(
       makeAttentionTable({
-        answer, source, stage: state.stage, piece: state.piece, pointed: (text) => this.readout.replaceChildren(text ?? ""),
-        choose: (piece) => ((this.state.piece = piece), this.render(), this.table.querySelectorAll(".piece")[piece].focus()),
+        answer, source, stage: state.stage, piece: state.piece,
+        pointed: (text) => this.readout.replaceChildren(text ?? ""), choose: (piece) => this.choosePiece(piece),
       }),
       state.stage === STAGES - 1 ? makeNextWords(answer.next, target, END) : "");
   }

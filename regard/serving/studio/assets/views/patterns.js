@@ -11,15 +11,21 @@ export const task = null;
 export const available = () => true;
 
 const EXAMPLES = [
-  "window(4)", "causal", "window(4) | global(0) | strided(8)", "dilated(4, 3)", "longformer(16, 0:2)", "bigbird(8, 0:2, random=2, block=4)",
-  "grid(8, 8).axial", "per_head(causal, window(2), strided(4), full)",
+  "window(4)", "causal", "window(4) | global(0) | strided(8)", "dilated(4, 3)", "longformer(16, 0:2)",
+  "bigbird(8, 0:2, random=2, block=4)", "grid(8, 8).axial", "per_head(causal, window(2), strided(4), full)",
 ];
+const SCORES = ["scaled_dot", "dot", "cosine", "general", "additive"];
+const NORMALIZERS = ["softmax", "sparsemax", "entmax15", "hard"];
 const PAUSE = 120; /* milliseconds without typing before the text is sent */
 const MAX_LENGTH = 1000000;
 const KERNELS = {
-  dense: "torch's own attention over all pairs", "small dense": "all pairs, which are few", tiles: "blocks of queries, each with the runs of keys it needs",
-  regrouped: "positions regrouped into classes of the stride", union: "strided and other parts, each by itself, then merged",
-  hard: "only the chosen key of each query", reference: "by definition, all pairs at once", heads: "each head by its own kernel",
+  dense: "torch's own attention over all pairs",
+  "small dense": "all pairs, which are few",
+  tiles: "blocks of queries, each with the runs of keys it needs",
+  regrouped: "positions regrouped into classes of the stride",
+  union: "strided and other parts, each by itself, then merged",
+  hard: "only the chosen key of each query",
+  reference: "by definition, all pairs at once",
 };
 
 export function mount(element, context) {
@@ -30,12 +36,13 @@ export function mount(element, context) {
 /** A large number for people: 1.2 M, 3.4 G. */
 function large(value, unit) {
   const names = ["", "k", "M", "G", "T", "P", "E"];
-  const power = value > 0 ? Math.min(Math.floor(Math.log10(value) / 3), names.length - 1) : 0;
-  const scaled = value / 1000 ** Math.max(power, 0);
-  return `${number(scaled, scaled < 10 && power > 0 ? 2 : scaled < 100 && power > 0 ? 1 : 0)} ${names[Math.max(power, 0)]}${unit}`;
+  const power = value >= 1000 ? Math.min(Math.floor(Math.log10(value) / 3), names.length - 1) : 0;
+  const scaled = value / 1000 ** power;
+  const digits = power === 0 || scaled >= 100 ? 0 : scaled < 10 ? 2 : 1;
+  return `${number(scaled, digits)} ${names[power]}${unit}`;
 }
 
-const percent = (value) => `${Number((100 * value).toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
+const percent = (value) => `${(100 * value).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
 const count = (value) => value.toLocaleString("en");
 
 class PatternsView {
@@ -43,8 +50,9 @@ class PatternsView {
     this.context = context;
     const given = (name, otherwise) => context.parameters.get(name) ?? otherwise;
     this.state = {
-      text: given("pattern", "window(4) | global(0) | strided(8)"), length: Number(given("length", 64)) || 64,
-      causal: given("causal", "") === "yes", heads: Number(given("heads", 8)) || 8, features: Number(given("features", 64)) || 64,
+      text: given("pattern", "window(4) | global(0) | strided(8)"), causal: given("causal", "") === "yes",
+      length: Number(given("length", 64)) || 64, heads: Number(given("heads", 8)) || 8,
+      features: Number(given("features", 64)) || 64,
       score: given("score", "scaled_dot"), normalizer: given("normalizer", "softmax"),
     };
     this.build(element);
@@ -54,13 +62,14 @@ class PatternsView {
   build(element) {
     const { state } = this;
     this.text = make("input", {
-      type: "text", class: "pattern-text", value: state.text, maxlength: 2000, spellcheck: "false", autocomplete: "off", "aria-label": "Pattern",
-      "aria-describedby": "text-problem", input: () => this.change({ text: this.text.value }),
+      type: "text", class: "pattern-text", value: state.text, maxlength: 2000, spellcheck: "false",
+      autocomplete: "off", "aria-label": "Pattern", "aria-describedby": "text-problem",
+      input: () => this.change({ text: this.text.value }),
     });
     this.place = make("div", { class: "problem-place", "aria-hidden": "true" });
     this.problem = make("p", { class: "message problem", id: "text-problem", role: "status" });
-    const use = (text) => () => ((this.text.value = text), this.change({ text, heads: text.startsWith("per_head") ? 4 : this.state.heads }), this.showOptions());
-    const examples = EXAMPLES.map((text) => make("button", { type: "button", class: "button example", click: use(text) }, text));
+    const examples = EXAMPLES.map((text) =>
+      make("button", { type: "button", class: "button example", click: () => this.use(text) }, text));
     this.options = make("form", { class: "choices", submit: (event) => event.preventDefault() });
     this.drawings = make("div", { class: "drawings" });
     this.lengths = make("section", { class: "panel", "aria-label": "At other lengths" });
@@ -79,6 +88,12 @@ class PatternsView {
     this.observer.observe(this.drawings);
   }
 
+  use(text) {
+    this.text.value = text;
+    this.change({ text, heads: text.startsWith("per_head") ? 4 : this.state.heads });
+    this.showOptions();
+  }
+
   end() {
     clearTimeout(this.timer);
     this.observer.disconnect();
@@ -86,18 +101,21 @@ class PatternsView {
 
   showOptions() {
     const { state } = this;
-    const menu = (what, name, options) => makeChoice(what, name, options, state[name], (value) => this.change({ [name]: value }));
-    const whole = (what, name, most) => make("label", { class: "choice" }, make("span", { class: "what" }, what), make("input", {
-      type: "number", min: 1, max: most, value: state[name], input: (event) => {
+    const menu = (what, name, options) =>
+      makeChoice(what, name, options, state[name], (value) => this.change({ [name]: value }));
+    const whole = (what, name, most) => {
+      const take = (event) => {
         const value = Math.round(Number(event.target.value));
         if (value >= 1 && value <= most) this.change({ [name]: value });
-      },
-    }));
+      };
+      const input = make("input", { type: "number", min: 1, max: most, value: state[name], input: take });
+      return make("label", { class: "choice" }, make("span", { class: "what" }, what), input);
+    };
     /* lengths from 8 to a million, evenly by their logarithms */
     const steps = Math.log2(MAX_LENGTH / 8);
     const slider = make("input", {
-      type: "range", min: 0, max: 100, step: 1, value: (100 * Math.log2(state.length / 8)) / steps, "aria-label": "Length",
-      input: () => {
+      type: "range", min: 0, max: 100, step: 1, value: (100 * Math.log2(state.length / 8)) / steps,
+      "aria-label": "Length", input: () => {
         const length = Math.min(Math.round(8 * 2 ** ((steps * Number(slider.value)) / 100)), MAX_LENGTH);
         field.querySelector("input").value = length;
         this.change({ length });
@@ -109,8 +127,8 @@ class PatternsView {
         type: "checkbox", checked: state.causal, change: (event) => this.change({ causal: event.target.checked }),
       }), "Causal"),
       whole("Heads", "heads", 256), whole("Features a head", "features", 4096),
-      menu("Score", "score", ["scaled_dot", "dot", "cosine", "general", "additive"].map((name) => [name, name.replace("_", " ")])),
-      menu("Normalizer", "normalizer", ["softmax", "sparsemax", "entmax15", "hard"].map((name) => [name, name.replace("15", " 1.5")])));
+      menu("Score", "score", SCORES.map((name) => [name, name.replace("_", " ")])),
+      menu("Normalizer", "normalizer", NORMALIZERS.map((name) => [name, name.replace("15", " 1.5")])));
   }
 
   change(changes) {
@@ -121,7 +139,7 @@ class PatternsView {
 
   async ask() {
     const { text, length, causal, heads, features, score, normalizer } = this.state;
-    this.context.replace({ pattern: text, length: String(length), causal: causal ? "yes" : null, heads: String(heads), features: String(features), score, normalizer });
+    this.context.replace({ pattern: text, length, causal: causal ? "yes" : null, heads, features, score, normalizer });
     const request = { text, causal, heads, features, score, normalizer };
     try {
       this.answer = await this.context.api.post("/api/studio/pattern", { ...request, length }, { key: "pattern" });
@@ -150,14 +168,16 @@ class PatternsView {
     if (!this.answer?.groups.length) return;
     const { groups } = this.answer;
     this.drawings.classList.toggle("several-drawings", groups.length > 1);
-    this.drawings.replaceChildren(...groups.map((group) => this.drawGroup(group, groups.length)), groups.length > 1 ? this.lengths : "");
+    const drawings = groups.map((group) => this.drawGroup(group, groups.length));
+    this.drawings.replaceChildren(...drawings, groups.length > 1 ? this.lengths : "");
   }
 
   drawGroup(group, groups) {
     const { length } = this.state;
     const { side } = group;
-    const place = (index) => (side === 1 ? String(index) : `${count(index * side)}–${count(Math.min((index + 1) * side, length) - 1)}`);
-    const names = range(group.cells.length).map(place);
+    const last = (index) => Math.min((index + 1) * side, length) - 1;
+    const names = range(group.cells.length).map((index) =>
+      (side === 1 ? String(index) : `${count(index * side)}–${count(last(index))}`));
     const axis = { names, end: -1, direction: "ltr", language: null };
     /* thin lines must be seen: the colour grows with the cube root of the fraction */
     const shade = (fraction) => (fraction > 0 ? 0.12 + 0.88 * Math.cbrt(fraction) : 0);
@@ -169,20 +189,25 @@ class PatternsView {
       grid.light(focus);
       if (!focus || focus.row < 0 || focus.column < 0) return summary.replaceChildren(hint);
       const fraction = group.cells[focus.row][focus.column];
-      const how = side === 1 ? (fraction ? "may attend" : "may not attend") : `may attend: ${percent(fraction)} of the pairs`;
+      const many = `may attend: ${percent(fraction)} of the pairs`;
+      const how = side > 1 ? many : fraction ? "may attend" : "may not attend";
       return summary.replaceChildren(`Query ${names[focus.row]} to key ${names[focus.column]}: ${how}`);
     };
     const across = Math.min(this.drawings.clientWidth, groups > 1 ? 340 : 600);
-    const grid = new Grid(shown, { room: across, whole: true, point, label: `${group.pattern}, ${count(length)} queries and keys` });
+    const label = `${group.pattern}, ${count(length)} queries and keys`;
+    const grid = new Grid(shown, { room: across, whole: true, point, label });
     const title = group.heads ? `Head ${group.heads.map((head) => head + 1).join(", ")}` : group.pattern;
     return make("section", { class: "drawing", "aria-label": title },
-      make("figure", { style: { width: `${across}px` } }, make("figcaption", {}, make("strong", {}, title), group.heads ? ` ${group.pattern}` : null), grid.element, summary),
+      make("figure", { style: { width: `${across}px` } },
+        make("figcaption", {}, make("strong", {}, title), group.heads ? ` ${group.pattern}` : null),
+        grid.element, summary),
       make("div", { class: "beside" }, this.facts(group), groups === 1 ? this.lengths : null));
   }
 
   facts(group) {
     const { length } = this.state;
-    const estimated = group.counted < length ? make("small", {}, ` estimated from ${count(group.counted)} queries`) : null;
+    const estimated = group.counted < length
+      ? make("small", {}, ` estimated from ${count(group.counted)} queries`) : null;
     const fact = (name, ...value) => [make("dt", {}, name), make("dd", {}, ...value)];
     const refusals = group.refusals.map(({ kernel, reason }) => [make("dt", {}, kernel), make("dd", {}, reason)]);
     return make("div", { class: "panel facts-of-pattern" },
@@ -193,15 +218,19 @@ class PatternsView {
         fact("Memory", large(group.bytes, "B"), " saved for the backward pass"),
         fact("Kernel", make("strong", {}, group.kernel), KERNELS[group.kernel] ? `: ${KERNELS[group.kernel]}` : "")),
       group.refusals.length
-        ? make("details", {}, make("summary", {}, "Why no other kernel"), make("dl", { class: "card" }, refusals)) : null);
+        ? make("details", {}, make("summary", {}, "Why no other kernel"), make("dl", { class: "card" }, refusals))
+        : null);
   }
 
   showLengths(lengths) {
-    const head = ["Length", "Kernel", "Work", "of full", "Memory"].map((name) => make("th", { scope: "col", class: name === "Kernel" ? "kernel" : null }, name));
+    const head = ["Length", "Kernel", "Work", "of full", "Memory"].map((name) =>
+      make("th", { scope: "col", class: name === "Kernel" ? "kernel" : null }, name));
+    const numeric = (text) => make("td", { class: "number" }, text);
     const rows = lengths.map(({ length, kernels, flops, bytes, full }) => make("tr", {},
-      make("td", { class: "number" }, count(length)), make("td", { class: "kernel" }, kernels.join(", ")), make("td", { class: "number" }, large(flops, "FLOP")),
-      make("td", { class: "number" }, percent(flops / full)), make("td", { class: "number" }, large(bytes, "B"))));
+      numeric(count(length)), make("td", { class: "kernel" }, kernels.join(", ")), numeric(large(flops, "FLOP")),
+      numeric(percent(flops / full)), numeric(large(bytes, "B"))));
     this.lengths.replaceChildren(make("h2", {}, "At other lengths"),
-      make("div", { class: "sideways" }, make("table", { class: "lengths" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows))));
+      make("div", { class: "sideways" }, make("table", { class: "lengths" },
+        make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows))));
   }
 }
