@@ -89,6 +89,10 @@ def test_another_word_by_the_keyboard(browser: Any, address: str) -> None:  # no
         other.click()
         tab.locator(".output .fixed").first.wait_for()
         assert tab.locator(".output").inner_text().startswith(word)
+        tab.get_by_role("button", name="Undo").click()
+        tab.wait_for_function("() => !document.querySelector('.output .fixed')")
+        assert tab.locator(".output .word").first.inner_text() == current
+        assert tab.get_by_role("button", name="Undo").count() == 0
 
 
 def test_other_translations(browser: Any, address: str) -> None:  # noqa: F811
@@ -243,3 +247,36 @@ def test_a_translation_of_ones_own_and_gold_links(browser: Any, address: str) ->
         tab.get_by_label("With known links").select_option("0")
         tab.get_by_text("alignment error").first.wait_for()
         assert "gold=" in tab.url
+
+
+def test_two_explorers_on_a_page(browser: Any, address: str) -> None:  # noqa: F811
+    with studio_tab(browser, address) as tab:
+        tab.get_by_label("Text to translate").wait_for()
+        tab.evaluate(
+            """async (text) => {
+                 const { makeExplorer } = await import("/assets/look/explorer.js");
+                 const body = JSON.stringify({ text });
+                 const headers = { "Content-Type": "application/json" };
+                 const answer = await fetch("/api/studio/look", { method: "POST", headers, body });
+                 const { content } = await answer.json();
+                 window.pressed = [];
+                 window.explorers = [1, 2].map((number) => {
+                   const onWord = (side, word) => pressed.push([number, side, word]);
+                   const explorer = makeExplorer(content, { without: ["below", "keys"], onWord });
+                   explorer.element.id = `explorer-${number}`;
+                   document.querySelector("main").append(explorer.element);
+                   explorer.render();
+                   return explorer;
+                 });
+               }""",
+            TEXT,
+        )
+        first, second = tab.locator("#explorer-1"), tab.locator("#explorer-2")
+        first.locator("input[value=links]").check(force=True)
+        assert first.locator(".links").count() == 1 and second.locator(".grid").count() == 1
+        assert second.locator("input[value=grid]").is_checked(), "the switches of one are not those of the other"
+        second.locator(".pair [data-word='1']").first.click()
+        assert tab.evaluate("() => pressed") == [[2, "source", 1]]
+        assert first.locator(".below, .keys").count() == 0
+        tab.evaluate("() => explorers[0].destroy()")
+        assert first.count() == 0 and second.locator(".cell").count() > 0

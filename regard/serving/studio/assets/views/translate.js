@@ -6,6 +6,7 @@ import { textOf } from "../../look/panels.js";
 import { showSummary, spokenSummary } from "../../look/texts.js";
 import { isSuperseded } from "../api.js";
 import { makeGlossary } from "../glossary.js";
+import { makeKeepKinds } from "../keep_kinds.js";
 import { directionOf, languageName } from "../languages.js";
 import { makeNBest } from "../n_best.js";
 import { showNextWords } from "../next_words.js";
@@ -19,8 +20,8 @@ export const available = (models) => models.some((model) => model.task === task)
 
 const PAUSE = 220; /* milliseconds without typing before the details are asked for */
 const MAX_CHARACTERS = 10_000;
+const LONG = 400; /* characters from which the letters are smaller */
 const MAX_NAMED = 12; /* words that may be left out, in the line that names them */
-const KEEP = [["numbers", "Numbers"], ["addresses", "Addresses"], ["markup", "Markup"], ["names", "Names"]];
 const CHOICE = { attention: 0, layer: -1, head: -1, level: "words" };
 
 export function mount(element, context) {
@@ -47,24 +48,26 @@ class TranslateView {
       text: parameters.get("text") ?? "", language: this.from, direction: directionOf(this.from), limit: MAX_CHARACTERS,
       change: () => this.typed(), point: (segment, word) => this.point(segment, -1, word),
     });
+    this.undo = make("button", { type: "button", class: "button plain", click: () => this.translateWithDetails() }, "Undo");
     this.copy = make("button", { type: "button", class: "button plain", click: () => this.copyText() }, "Copy");
     this.share = make("button", { type: "button", class: "button plain", click: () => this.shareText() }, "Share");
     this.look = make("button", { type: "button", class: "button plain", click: () => this.lookAt() }, "Look");
     this.output = makeOutputPane({
-      language: this.to, direction: directionOf(this.to), actions: [this.look, this.copy, this.share],
+      language: this.to, direction: directionOf(this.to), actions: [this.undo, this.look, this.copy, this.share],
       point: (segment, word) => this.point(segment, word, -1), press: (...place) => this.openWord(...place),
     });
     this.message = make("p", { class: "message", role: "status" });
     this.summary = make("p", { class: "summary" });
     this.glossary = makeGlossary({ languages: this.context.model.languages, change: () => this.typed() });
+    this.keep = makeKeepKinds(() => this.typed());
     this.others = makeNBest({
       languages: [this.from, this.to], direction: directionOf(this.to),
       choose: (text) => this.redo(this.chosen, { target: text, prefix: "", fixed: 0 }),
     });
+    this.panes = make("div", { class: "panes" }, this.source.element, this.output.element);
     element.append(
-      this.languages(), make("div", { class: "panes" }, this.source.element, this.output.element),
-      this.message, this.summary, make("div", { class: "columns" }, this.others.element,
-        make("div", { class: "stack" }, this.glossary.element, this.keepKinds())));
+      this.languages(), this.panes, this.message, this.summary, make("div", { class: "columns" }, this.others.element,
+        make("div", { class: "stack" }, this.glossary.element, this.keep.element)));
     this.showLines();
   }
 
@@ -83,15 +86,6 @@ class TranslateView {
       make("p", { class: "heading" }, name(this.to, "Translation")));
   }
 
-  keepKinds() {
-    this.keep = KEEP.map(([kind, name]) => {
-      const input = make("input", { type: "checkbox", value: kind, change: () => this.typed() });
-      return [input, make("label", { class: "check" }, input, name)];
-    });
-    return make("details", { class: "panel" }, make("summary", {}, "Not translated"),
-      make("div", { class: "row" }, this.keep.map(([, label]) => label)));
-  }
-
   end() {
     clearTimeout(this.timer);
     this.closeWord?.();
@@ -100,8 +94,7 @@ class TranslateView {
   /* Translating */
 
   get options() {
-    const keep = this.keep.map(([input]) => input).filter((input) => input.checked).map((input) => input.value);
-    return { model: this.context.model.name, glossary: this.glossary.terms(), keep };
+    return { model: this.context.model.name, glossary: this.glossary.terms(), keep: this.keep.kinds() };
   }
 
   text() {
@@ -115,6 +108,7 @@ class TranslateView {
   /** The text alone at once, and when nothing is typed for a moment, the details. */
   typed() {
     this.closeWord?.();
+    this.panes.classList.toggle("long", this.source.text().length > LONG);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.translateWithDetails(), PAUSE);
     if (this.running) this.waiting = true;
@@ -206,6 +200,8 @@ class TranslateView {
     } else this.output.showPlain(this.lines.map((line) => line.text));
     [this.copy, this.share, this.look].forEach((button) => (button.disabled = !this.text()));
     this.share.disabled = !segments.length;
+    this.undo.hidden = !segments.some(({ prefix, target }) => prefix || target !== null);
+    this.pointed = null;
     this.showNote(segments);
     this.showOthers();
     this.showSummary(null);
@@ -214,7 +210,8 @@ class TranslateView {
   showNote(segments) {
     const values = segments.flatMap(({ trace }) => trace.confidence);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const missed = segments.flatMap(({ trace, coverage }) => coverage.missed.map((word) => trace.source.words[word]));
+    const words = segments.flatMap(({ trace, coverage }) => coverage.missed.map((word) => trace.source.words[word]));
+    const missed = [...new Set(words)];
     const scale = make("span", { class: "legend", "aria-hidden": "true" }, "sure",
       make("i", { style: { "--stops": listed("--against").join(", ") } }), "unsure");
     this.output.note.replaceChildren(...(values.length ? [`Confidence ${number(mean)} `, scale] : []));
@@ -225,7 +222,10 @@ class TranslateView {
 
   /** Light what the word pointed at looks at: `row` of the target, or `column` of the source. */
   point(segment, row = -1, column = -1) {
-    const trace = segment === null || segment === undefined ? null : this.segments()[segment]?.trace;
+    const place = `${segment} ${row} ${column}`;
+    if (place === this.pointed) return null;
+    this.pointed = place;
+    const trace = segment === null ? null : this.segments()[segment]?.trace;
     if (!trace) {
       this.source.light(0, null, 1);
       this.output.light(0, null, 1);
