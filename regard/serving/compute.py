@@ -17,7 +17,8 @@ class ComputeThread:
     """Runs functions one after the other in a thread of its own, while the event loop goes on.
 
     torch uses all cores for one computation; two at a time would only be in each other's way. At most `max_waiting`
-    functions wait; a RequestError refuses more. Batches of many shapes fragment the heap, which is trimmed now and then.
+    functions wait; a RequestError refuses more. Batches of many shapes fragment the
+    heap, which is trimmed now and then.
     """
 
     def __init__(self, max_waiting: int = 512) -> None:

@@ -110,11 +110,12 @@ class ModelStore:
 
     def add(self, folder: Path, name: str | None = None) -> ServedModel:
         """Add the model of a folder, by the name of the folder or another; raise a ValueError if there is none."""
-        base = name or folder.resolve().name or "model"
+        own_name = folder.name if folder.name not in ("", "..") else folder.resolve().name
+        base = name or own_name or "model"
         names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(self._models) + 2))
-        own = next(each for each in names if each not in self._models)
-        model = ServedModel(own, folder, self._compute, self._device, self._precision)
-        self._models[own] = model
+        unique = next(each for each in names if each not in self._models)
+        model = ServedModel(unique, folder, self._compute, self._device, self._precision)
+        self._models[unique] = model
         return model
 
     def __iter__(self) -> Iterator[ServedModel]:
