@@ -87,6 +87,8 @@ def test_finished_models_are_listed(work_address: str, translator_folder: Path) 
 def test_what_is_refused(work_address: str, tmp_path: Path) -> None:
     data = [("pairs.tsv", "a\tb\n")]
     assert send(work_address, "/training", data, name="../x")[0] == 422
+    large = [("pairs.tsv", b"a\tb\n" * (1 << 21))]  # 8 MiB: more than other requests may have
+    assert send(work_address, "/training", large, name="toy")[0] == 409
     assert send(work_address, "/training", data, name="toy") == (409, "name: 'toy' is taken; expected another one")
     wrong = send(work_address, "/training", data, name="new", recipe="classify")
     assert wrong == (422, "recipe: expected rnn or transformer or article for the task translate, got 'classify'")
