@@ -12,6 +12,7 @@ from typer import Argument, Option
 from regard.commands import options
 from regard.commands.screen import Terminal
 from regard.commands.train import Deterministic, Minutes, Overwrite, Resume, Settings, settings
+from regard.runtime import launch
 from regard.runtime.started import STARTED
 
 Pairs = Annotated[
@@ -92,6 +93,8 @@ def tune(
         )
     finally:
         screen.close()
+    if launch.rank() > 0:  # of several processes only the first prints
+        return
     tuned_from = tuned.card["tuned_from"]
     typer.echo(json.dumps(tuned_from, ensure_ascii=False, indent=2) if json_ else "\n".join(comparison(tuned_from)))
     screen.say(f'now: regard {tuned.card["task"]} {out} "…"')

@@ -11,8 +11,8 @@ from regard.config.recipe_text import read_recipe
 from regard.models.building import ModelOptions
 
 RATE_FACTOR = 0.2  # the learning rate, as a fraction of the one that the model was trained with
-PULL = 0.1  # towards the old weights, where no old examples are mixed in
-UPDATES = 400  # of a tuning on few examples
+PULL, REPLAYED_PULL = 0.1, 0.02  # towards the old weights: without old examples, and where some are mixed in
+UPDATES, REPLAYED_UPDATES = 160, 360  # of a tuning on few examples: alone a model soon forgets more than it learns
 MIN_EPOCHS, MAX_EPOCHS = 3, 30
 MIN_BATCHES = 16  # of an epoch: with fewer examples the batches are smaller
 MIN_BATCH_SENTENCES = 16
@@ -21,7 +21,7 @@ FREE_OPTIONS = ("dropout", "output_dropout", "left_out")  # of a model: they mat
 
 def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None, replayed: bool) -> Recipe:
     """Return the recipe that a model with the recipe `old` is tuned by, with values set; `replayed`: old examples are
-    mixed in, which do without a pull towards the old weights.
+    mixed in, so that it takes less of a pull towards the old weights.
 
     Raise a ValueError for settings that would make it another model. The number of epochs and the size of batches are
     left open, unless they are set.
@@ -34,8 +34,8 @@ def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None, replayed: boo
         warmup=50,
         average=min(old.training.average, 0.99),
         word_pairs=0.0,
-        pull=0.0 if replayed else PULL,
-        validations=10,
+        pull=REPLAYED_PULL if replayed else PULL,
+        validations=8,
         patience=3,
     )
     recipe = read_recipe(replace(old, training=training), settings)
@@ -46,11 +46,12 @@ def tuning_recipe(old: Recipe, settings: Mapping[str, Any] | None, replayed: boo
     return recipe
 
 
-def fitted_to_tuning(recipe: Recipe, examples: float) -> Recipe:
-    """Return the recipe with epochs and batches chosen, if an epoch has so many examples."""
-    training = recipe.training
+def fitted_to_tuning(recipe: Recipe, examples: float, replayed: bool) -> Recipe:
+    """Return the recipe with epochs and batches chosen, if an epoch has so many examples, old ones among them if they
+    are `replayed`."""
+    training, updates = recipe.training, REPLAYED_UPDATES if replayed else UPDATES
     sentences = training.batch_sentences or max(MIN_BATCH_SENTENCES, round(examples / MIN_BATCHES))
-    epochs = max(MIN_EPOCHS, min(MAX_EPOCHS, round(UPDATES * sentences / max(1.0, examples))))
+    epochs = max(MIN_EPOCHS, min(MAX_EPOCHS, round(updates * sentences / max(1.0, examples))))
     return replace(recipe, training=replace(training, batch_sentences=sentences, epochs=training.epochs or epochs))
 
 

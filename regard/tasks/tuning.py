@@ -99,7 +99,7 @@ class TuningSpec(TaskSpec[Any, Pairs]):
             return _tuning_data(new)
         limit = new.max_characters or character_limit(new.train)
         old_dev, digest = read_dev(old_given, self.inner.read(given), limit, screen)
-        screen.say(f"{len(old_dev):,} old pairs for validation")
+        screen.say(f"{len(old_dev):,} old examples for validation")
         return _with_old_dev(_tuning_data(new), old_dev, digest, new.train, screen)
 
     # The task
@@ -108,7 +108,8 @@ class TuningSpec(TaskSpec[Any, Pairs]):
         assert isinstance(data, TuningData)
         model = self.inner.load(self.folder, "cpu", "fp32")
         self.inner.check_examples(model, [*data.train, *data.dev, *(data.old_dev or ())], data.name)
-        recipe, old_model = fitted_to_tuning(recipe, data.examples), copy.deepcopy(model.model)
+        old_model = copy.deepcopy(model.model)
+        recipe = fitted_to_tuning(recipe, data.examples, self._replay is not None)
         inner = self.inner.tuned_task(model, data, recipe, seed)
         old = None if data.old_dev is None else replace(inner, dev=data.old_dev)  # type: ignore[type-var]
         tuned_from = {"name": str(self.folder), "weights_sha256": self.tuned_digest}

@@ -27,7 +27,7 @@ def test_tune_prints_scores_before_and_after(files: Path, tmp_path: Path, inside
     assert done.returncode == 0, done.stderr
     new, old = done.stdout.splitlines()
     assert new.startswith("new dev  chrF++  before ") and old.startswith("old dev  chrF++  before ")
-    assert "80 old pairs for validation" in done.stderr and "now: regard translate" in done.stderr
+    assert "80 old examples for validation" in done.stderr and "now: regard translate" in done.stderr
     again = inside(*command, *BRIEF, "--resume", "--json", "--quiet")
     entry = json.loads(again.stdout)
     assert again.stderr == "" and set(entry["new_dev"]) == {"before", "after"} and entry["name"] == str(files / "model")

@@ -90,7 +90,7 @@ def test_replay_sets_its_own_dev_part_aside(old: Path, tmp_path: Path) -> None:
     screen = toy.Watcher()
     model = tuned(old, tmp_path / "new", replay=OLD, screen=screen)
     assert "old: 52 pairs for training, 12 for validation" in screen.text
-    assert "52 of 52 old pairs for training, about 26 in each epoch" in screen.text, "two for each of 13 new ones"
+    assert "52 of 52 old pairs for training, about 39 in each epoch" in screen.text, "three for each of 13 new ones"
     assert model.card["tuned_from"]["old_dev"]["after"]["sources"] == 12
 
 
