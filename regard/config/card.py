@@ -75,6 +75,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "languages": ("two names, or nothing", _are_languages),
     "length": ("`ratio` and `margin`, numbers of at least 0", _is_length),
     "longest_source": (f"a whole number up to {MAX_TOKENS:,}", _is_source_length),
+    "several_sentences": ("a number from 0 to 1", lambda value: is_number(value) and 0 <= value <= 1),
     "temperature": ("a number above 0", lambda value: is_number(value) and 1e-6 <= value <= 1e6),
     "data": ("an object", lambda value: isinstance(value, dict)),
     "parameters": ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),

@@ -40,6 +40,7 @@ from regard.tasks.translation.task import (
 from regard.tasks.translation.word_pairs import word_pairs
 from regard.text.lengths import TokenLimit, within_characters
 from regard.text.pairs import Corpus, Pair
+from regard.text.sentences import several_sentences
 from regard.text.weighted import Weighted, weighted_parts
 from regard.training.progress import Screen
 
@@ -140,6 +141,7 @@ def large_task(data: TrainingData[Pairs], recipe: Recipe, seed: int) -> Translat
         skipped=skipped,
         batch_given=batch_given,
         longest_source=tokenized.longest_source(),
+        several_sentences=several_sentences(pair.source for pair in sample),
         word_pairs=len(single),
     )
 

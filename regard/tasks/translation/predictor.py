@@ -36,10 +36,13 @@ from regard.text.pairs import Pair
 from regard.text.placeables import Part
 from regard.text.placeables import joined as joined_parts
 from regard.text.respelling import respelled
+from regard.text.sentences import sentences
 from regard.text.vocabulary import PLACEHOLDERS
 
 BATCH = 64
 COPY_MARGIN = 4.0  # of search/copying.py; chosen by benchmarks/keep.py
+MIN_SEVERAL_SENTENCES = 0.02
+"""the fraction of training sources with several sentences from which a model is trusted to translate several at once"""
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
 """where sentences end: . ? ! must be followed by a space, because they also occur inside words and numbers"""
 
@@ -63,6 +66,7 @@ class Translator(Predictor[AnyTranslationModel]):
             self.longest_source = int(self.card["longest_source"])
         except (KeyError, TypeError, ValueError):
             raise ValueError("card.json: damaged: expected `longest_source`") from None
+        self.several_sentences = float(self.card.get("several_sentences", 1.0))
         self._tracer, self._wording = Tracer(self.vocabularies, self.card), wording(self.vocabularies.target)
 
     def ensemble(self, *others: Translator) -> Translator:
@@ -202,10 +206,12 @@ class Translator(Predictor[AnyTranslationModel]):
         if (search.sample or search.mbr) and any(glossary is not None for glossary in glossaries):
             raise ValueError("glossary: expected beam search with it, not samples")
         sources = [tidy(text) for text in texts]
-        parts_of = [self.parts(source) for source in sources]
+        parts_of = [self.parts(source, bool(prefix)) for source, prefix in zip(sources, prefixes, strict=True)]
         all_parts = [part for parts in parts_of for part in parts]
         rows = [row for row, parts in enumerate(parts_of) for _ in parts]
-        given = [prefixes[row] for row in rows], details, [glossaries[row] for row in rows]
+        # A prefix may reach over several sentences, so these stay together; of a longer text it begins the first part.
+        starts = [prefixes[row] if place == 0 or rows[place - 1] != row else "" for place, row in enumerate(rows)]
+        given = starts, details, [glossaries[row] for row in rows]
         translations = iter(self._search(all_parts, search, *given, copy_margin))
         return [
             self._joined(source, parts, [next(translations) for _ in parts]).noting_fewer_than(search.n_best)
@@ -224,17 +230,17 @@ class Translator(Predictor[AnyTranslationModel]):
         with self.autocast():
             return self._tracer.force_decode(self.model, sources, targets, self.device)
 
-    def parts(self, source: str) -> list[str]:
-        """Return the parts of a text that are translated one by one: the text itself, its sentences if it is longer
-        than any source in training, or nothing if it is empty.
+    def parts(self, source: str, whole: bool = False) -> list[str]:
+        """Return the parts of a text that are translated one by one: its sentences, or nothing if it is empty.
 
-        A sentence with more than `training.max_tokens` is cut at spaces, because the memory of attention grows with
-        the square of the length.
+        Sentences stay together if the model has learned to translate several at once (`several_sentences`) or `whole`
+        is asked for, unless the text is longer than any source in training. A sentence with more than
+        `training.max_tokens` is cut at spaces, because the memory of attention grows with the square of the length.
         """
         if not source:
             return []
         if len(self.source_tokens(source)) <= self.longest_source:
-            return [source]
+            return [source] if whole or self.several_sentences >= MIN_SEVERAL_SENTENCES else sentences(source)
         max_tokens = max(self.longest_source, self.recipe.training.max_tokens or MIN_TOKEN_LIMIT)
         parts: list[str] = []
         for sentence in SENTENCE_END.split(source):
@@ -322,15 +328,11 @@ class Translator(Predictor[AnyTranslationModel]):
         """Return the answer for a text from the translations of its parts."""
         if not parts:
             return Answer(source, [Translation("", 0.0, 0.0, [])])
-        if len(parts) == 1:
-            notices = []
-            if len(self.source_tokens(source)) > self.longest_source:
-                notices.append(
-                    f"longer than anything in training ({self.longest_source} tokens), and has no sentence ends"
-                )
-            return Answer(source, translations[0], notices)
-        notice = f"longer than anything in training ({self.longest_source} tokens): translated in {len(parts)} parts"
-        return Answer(source, joined(translations), [notice])
+        notices = []
+        if len(self.source_tokens(source)) > self.longest_source:
+            how = f": translated in {len(parts)} parts" if len(parts) > 1 else ", and has no sentence ends"
+            notices.append(f"longer than anything in training ({self.longest_source} tokens){how}")
+        return Answer(source, joined(translations) if len(parts) > 1 else translations[0], notices)
 
 
 def _restored(answer: Answer, text: KeepingText) -> Answer:

@@ -80,7 +80,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
 
     def tuned_task(self, model: Translator, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
         assert not isinstance(model.model, EnsembleModel)
-        tuned = TunedModel(model.model, model.vocabularies, model.limit, model.longest_source)
+        tuned = TunedModel(model.model, model.vocabularies, model.limit, model.longest_source, model.several_sentences)
         return TranslationTask.of(data.train, data.dev, data.recipe(recipe), seed, (), data.weights, tuned)
 
     def predictor(self, folder: Path, options: ModelOptions, loaded: Loaded) -> Translator:

@@ -37,6 +37,7 @@ from regard.text.batches import Batch
 from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
+from regard.text.sentences import several_sentences
 from regard.text.vocabulary import PAD, PLACEHOLDERS, learn
 from regard.text.weighted import drawn_rows
 from regard.training.checkpoint import Progress
@@ -54,6 +55,7 @@ class TunedModel(NamedTuple):
     vocabularies: Vocabularies
     limit: LengthLimit
     longest_source: int
+    several_sentences: float
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class TranslationTask(TextTask):
     skipped: Sequence[str] = ()
     batch_given: bool = False
     longest_source: int = 0  # tokens of the longest source in training, the end token counted
+    several_sentences: float = 1.0  # the fraction of training sources with more than one sentence
     word_pairs: int = 0  # how many of the examples, at their end, are single words
     weights: NDArray[np.float64] | None = None  # how many times each example in memory is seen in an epoch; None: once
 
@@ -99,6 +102,7 @@ class TranslationTask(TextTask):
         recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
         lengths = [(len(examples.plain[place].source) + 1, len(examples.plain[place].target)) for place in within.train]
+        several = several_sentences(pair.source for pair in train)
         single = word_pairs(train, vocabularies, round(training.word_pairs * len(train)))
         train = [*train, *within_tokens(extra, vocabularies, within.limit)]
         anchors = find_anchors(train, seed) if variety.placeholders else []
@@ -111,8 +115,9 @@ class TranslationTask(TextTask):
         limit, longest = LengthLimit.learned(lengths), max(length for length, _ in lengths)
         if tuned:
             limit, longest = limit.covering(tuned.limit), max(longest, tuned.longest_source)
+            several = max(several, tuned.several_sentences)
         parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
-        return cls(*parts, longest, len(single), _row_weights(weights, within.train, len(train)))
+        return cls(*parts, longest, several, len(single), _row_weights(weights, within.train, len(train)))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -121,6 +126,7 @@ class TranslationTask(TextTask):
             "word_pairs": self.word_pairs,
             "length": {"ratio": self.limit.ratio, "margin": self.limit.margin},
             "longest_source": self.longest_source,
+            "several_sentences": round(self.several_sentences, 4),
         }
 
     def write(self, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,28 @@ def test_a_text_of_any_length_is_translated_in_parts_that_training_could_have_se
 def test_a_very_long_word_is_answered(translator: Translator) -> None:
     (answer,) = translator.answers(["x" * 3000], Search(beam=1))
     assert isinstance(answer.text, str) and answer.notices
+
+
+def test_sentences_are_translated_one_by_one_unless_training_had_several(translator: Translator) -> None:
+    pair = list(SOURCES[:2])
+    assert translator.card["several_sentences"] == 0.0
+    roomy = replace(translator, card=translator.card | {"longest_source": 100})
+    (answer,) = roomy.answers([" ".join(pair)])
+    assert [trace.source.text for trace in answer.translations[0].traces] == pair and not answer.notices
+    assert answer.text == " ".join(translator.translate(pair))
+    trusted = replace(roomy, card=roomy.card | {"several_sentences": 0.02})
+    assert [len(model.parts(" ".join(pair))) for model in (roomy, trusted)] == [2, 1]
+
+
+def test_a_prefix_begins_the_translation_of_all_sentences(translator: Translator) -> None:
+    text = " ".join(SOURCES[:2])
+    roomy = replace(translator, card=translator.card | {"longest_source": 100})
+    (answer,) = roomy.answers([text], prefix="मुलगा")
+    assert answer.text.startswith("मुलगा") and len(answer.translations[0].traces) == 1
+    (answer,) = translator.answers([text], prefix="मुलगा")
+    first, second = answer.translations[0].traces
+    assert first.target.text.startswith("मुलगा")
+    assert second.target.text == translator.answers([text])[0].translations[0].traces[1].target.text
 
 
 def test_a_text_as_long_as_training_is_left_whole(translator: Translator) -> None:
