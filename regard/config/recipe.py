@@ -102,11 +102,11 @@ class TrainingRecipe:
     """classification: 1 gives all labels the same weight in the loss, 0 all texts; or a value in between"""
     soft_labels: float = 0.5
     """classification: the weight of soft labels in the loss, if the data have them"""
-    replay: float = 3.0
+    replay: float = 4.0
     """tuning: how many old pairs an epoch has for each new one, if there are old ones"""
     pull: float = 0.0
     """tuning: the weight of the pull towards the old weights, half the squared distance, in the loss"""
-    max_forgetting: float = 0.3
+    max_forgetting: float = 0.5
     """tuning: how many points the score on the old dev part may fall before models that lose more count as worse"""
     validations: int = 12
     patience: int = 5

@@ -11,8 +11,8 @@ from regard.config.recipe_text import read_recipe
 from regard.models.building import ModelOptions
 
 RATE_FACTOR = 0.2  # the learning rate, as a fraction of the one that the model was trained with
-PULL, REPLAYED_PULL = 0.1, 0.02  # towards the old weights: without old examples, and where some are mixed in
-UPDATES, REPLAYED_UPDATES = 160, 360  # of a tuning on few examples: alone a model soon forgets more than it learns
+PULL, REPLAYED_PULL = 0.1, 0.005  # towards the old weights: without old examples, and where some are mixed in
+UPDATES, REPLAYED_UPDATES = 120, 240  # of a tuning on few examples: alone a model soon forgets more than it learns
 MIN_EPOCHS, MAX_EPOCHS = 3, 30
 MIN_BATCHES = 16  # of an epoch: with fewer examples the batches are smaller
 MIN_BATCH_SENTENCES = 16

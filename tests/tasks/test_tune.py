@@ -90,7 +90,7 @@ def test_replay_sets_its_own_dev_part_aside(old: Path, tmp_path: Path) -> None:
     screen = toy.Watcher()
     model = tuned(old, tmp_path / "new", replay=OLD, screen=screen)
     assert "old: 52 pairs for training, 12 for validation" in screen.text
-    assert "52 of 52 old pairs for training, about 39 in each epoch" in screen.text, "three for each of 13 new ones"
+    assert "52 of 52 old pairs for training, about 52 in each epoch" in screen.text, "four for each of 13 new ones"
     assert model.card["tuned_from"]["old_dev"]["after"]["sources"] == 12
 
 
@@ -146,7 +146,7 @@ def test_models_are_chosen_by_both_dev_parts(old: Path) -> None:
     task.scores_before[1000] = on_old + 2.0  # as if it had been better
     worse = task.validate(0, cpu, 1000)
     assert worse.score == pytest.approx(alone - forgetting_cost(2.0, task.recipe)) and "(-2.0)" in worse.summary
-    assert forgetting_cost(0.2, Recipe()) == 0.0 < forgetting_cost(0.4, Recipe())
+    assert forgetting_cost(0.4, Recipe()) == 0.0 < forgetting_cost(0.6, Recipe())
 
 
 # Broken off

@@ -89,9 +89,11 @@ def test_tfidf_is_fitted_to_all_texts_or_to_as_many_as_are_allowed(monkeypatch: 
     fitted: list[int] = []
     actual = module.TfidfMember.fit
 
-    def recorded(member: module.TfidfMember, batches: Any, targets: torch.Tensor, weights: torch.Tensor) -> None:
+    def recorded(
+        member: module.TfidfMember, batches: Any, targets: torch.Tensor, weights: torch.Tensor, further: bool
+    ) -> None:
         fitted.append(len(targets))
-        actual(member, batches, targets, weights)
+        actual(member, batches, targets, weights, further)
 
     monkeypatch.setattr(module.TfidfMember, "fit", recorded)
     words = sum(len(each.pieces) for each in task().documents)
