@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -87,6 +88,7 @@ class Guard:
             raise too_busy()
         limit = self._limits.data if scope["path"] in DATA_ROUTES else self._limits.body
         body = await self._body(headers, receive, limit)
+        check_unicode(body)
         self._bytes += len(body)
         try:
             await self._app(scope, _replayed(body, receive), send)
@@ -192,6 +194,18 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
+
+
+def check_unicode(body: bytes) -> None:
+    """Raise a RequestError for JSON with half of a surrogate pair, which no response and no tokenizer can contain."""
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise RequestError(400, "body: expected Unicode, got half of a surrogate pair") from None
+    except (ValueError, RecursionError):  # not JSON: the route says so
+        return
 
 
 def missing_key() -> RequestError:

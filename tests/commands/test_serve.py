@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard.commands import serve as command
+from tests.commands.drawn_command_lines import ODD_VALUES
 from tests.commands.run import Inside, refused
 from tests.launching import free_port
 
@@ -66,3 +68,29 @@ def test_help_loads_neither_torch_nor_fastapi() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "--api-key" in done.stdout
+
+
+VALUED = (
+    *(
+        "--host",
+        "--port",
+        "--allow-host",
+        "--allow-origin",
+        "--api-key",
+        "--keep-loaded",
+        "--rate-limit",
+        "--max-texts",
+    ),
+    *("--max-characters", "--max-batch", "--suggestions", "--device", "--threads", "--precision"),
+)
+
+
+@pytest.mark.parametrize("name", ["serve", "studio"])
+def test_odd_values_are_refused_in_one_line(name: str, inside: Inside, tmp_path: Path) -> None:
+    """None of them begins to listen, because there is no such file of keys."""
+    draw = random.Random(1)
+    for option in VALUED:
+        for value in draw.sample(ODD_VALUES, 4):
+            done = inside(name, tmp_path, option, value, "--api-key-file", tmp_path / "none")
+            if "--help" not in value:
+                refused(done)

@@ -24,7 +24,7 @@ def test_hostile_requests(
     from serving_parts.process import RunningServer
 
     alive: Any = SimpleNamespace(poll=lambda: None)
-    with running(ServerSettings([translator_folder], limits=Limits(body_seconds=2.0))) as address:
+    with running(ServerSettings([translator_folder], limits=Limits(body_seconds=5.0))) as address:
         host, port = address.removeprefix("http://").split(":")
         asyncio.run(hostile._attack(RunningServer(host, int(port), alive), 60))
     report = capsys.readouterr().out
