@@ -176,6 +176,8 @@ def _suggestion(name: str, known: Mapping[str, Any], prefix: str = "") -> str:
 def _parsed(path: str, value: Any, expected: Any) -> Any:
     """Return the value as the expected type; raise a ValueError if it is none."""
     if isinstance(expected, types.UnionType):
+        if bool in typing.get_args(expected) and str(value).lower() in ("true", "false"):
+            return str(value).lower() == "true"
         expected = next(option for option in typing.get_args(expected) if option is not type(None))
     if typing.get_origin(expected) is Literal:
         choices = typing.get_args(expected)

@@ -22,9 +22,10 @@ from regard.tasks.translation.answer import Answer, Translation, distinct_texts,
 from regard.tasks.translation.confidence import ConfidenceModel, rate
 from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.keeping import KeepingText, as_keep
+from regard.tasks.translation.read_source import ReadSource
 from regard.tasks.translation.search_options import Search, search_of
 from regard.tasks.translation.searching import SearchBatch, hypotheses
-from regard.tasks.translation.terms import constraint, marked, terms_of
+from regard.tasks.translation.terms import constraint, lacking, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.tasks.translation.word_features import TranslatedPart
 from regard.text.batches import by_tokens, padded
@@ -182,7 +183,7 @@ class Translator(Predictor[AnyTranslationModel]):
             keeping[row] = KeepingText.of(texts[row], self.vocabularies, missing[row])
         for row, answer in zip(again, translated(again, 0.0), strict=True):
             answers[row] = answer
-        answers = answers if confidence_model is None else self._rated(answers, confidence_model)
+        answers = answers if confidence_model is None else self._rated(answers, confidence_model, glossaries)
         return [_restored(answer, text) for answer, text in zip(answers, keeping, strict=True)]
 
     def _answers(
@@ -251,8 +252,8 @@ class Translator(Predictor[AnyTranslationModel]):
 
         Parts with the same number of terms are searched together, so that those with none are searched as ever.
         """
-        sources = [self._tracer.source(part) for part in parts]
-        terms = list(map(terms_of, sources, glossaries, prefixes))
+        sources = list(map(self._read, map(self._tracer.source, parts), glossaries))
+        terms = [lacking(source.terms, prefix) for source, prefix in zip(sources, prefixes, strict=True)]
         starts = self.vocabularies.target.encode_all(prefixes)
         with self.autocast():
             model = PackedModel.of(self.model)
@@ -284,18 +285,22 @@ class Translator(Predictor[AnyTranslationModel]):
                 decoded = force_decode(model, inputs, lengths, [each[0].output_tokens for each in by_source])
         translations: list[list[Translation]] = []
         for source, ranked, best, own in zip(batch.sources, by_source, decoded, terms, strict=True):
-            listed = candidates(ranked, target) if details else []
+            listed, best = candidates(ranked, target) if details else [], best and source.decoding(best)
             translations.append([])
             for rank, each in enumerate(ranked[: search.n_best]):
-                trace = self._tracer.trace_of(source, each, None if rank else best, listed)
+                trace = self._tracer.trace_of(source.side, source.hypothesis(each), None if rank else best, listed)
                 trace = replace(trace, terms=marked(own, trace.target.text)) if own else trace
                 translations[-1].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
         return translations
 
-    def _copying(self, model: DecoderModel, sources: Sequence[Side], margin: float) -> DecoderModel:
+    def _read(self, side: Side, glossary: Glossary | None) -> ReadSource:
+        """Return a source as the model reads it, with the terms of a glossary if it was trained with some."""
+        return ReadSource.of(side, terms_of(side, glossary), self.vocabularies.source)
+
+    def _copying(self, model: DecoderModel, sources: Sequence[ReadSource], margin: float) -> DecoderModel:
         """Return the model as search needs it: for sources with placeholders, one that copies each once."""
         source, target = self.vocabularies.source, self.vocabularies.target
-        if not any(letter in side.text for side in sources for letter in PLACEHOLDERS):
+        if not any(letter in read.side.text for read in sources for letter in PLACEHOLDERS):
             return model
         if not (source.has_placeholders and target.has_placeholders):
             return model
@@ -305,10 +310,17 @@ class Translator(Predictor[AnyTranslationModel]):
         """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""
         return padded(tokens).to(self.device), torch.tensor([len(row) for row in tokens])
 
-    def _rated(self, answers: Sequence[Answer], model: ConfidenceModel) -> list[Answer]:
+    def _rated(
+        self, answers: Sequence[Answer], model: ConfidenceModel, glossaries: Sequence[Glossary | None]
+    ) -> list[Answer]:
         """Return the answers with the confidence of each translation and of each of its words."""
-        translations = [each for answer in answers for each in answer.translations]
-        by_part = iter(rate(self, model, [part for each in translations for part in each.parts]))
+        parts = [
+            part._replace(shown=self._read(part.source, glossary))
+            for answer, glossary in zip(answers, glossaries, strict=True)
+            for each in answer.translations
+            for part in each.parts
+        ]
+        by_part = iter(rate(self, model, parts))
         return [
             replace(answer, translations=[each.rated(answer.source, by_part) for each in answer.translations])
             for answer in answers

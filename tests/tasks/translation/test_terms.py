@@ -18,10 +18,12 @@ from tests.training import toy
 SOURCES = [source for source, _ in toy.PAIRS]
 
 
-@pytest.fixture(scope="module", params=["rnn", "transformer"])
+@pytest.fixture(scope="module", params=[("rnn", False), ("transformer", False), ("rnn", True), ("transformer", True)])
 def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """Translators without and with `training.glossary`."""
     out = tmp_path_factory.mktemp("terms") / "model"
-    recipe, settings = request.param, toy.RECIPES[request.param]
+    recipe, shown = request.param
+    settings = toy.RECIPES[recipe] | {"training.glossary": shown, "training.placeholders": 0.1}
     regard.train(toy.PAIRS, out, recipe=recipe, settings=settings, device="cpu", precision="fp32")
     return regard.load(out, "cpu", "fp32")
 
@@ -95,3 +97,9 @@ def test_a_vocabulary_of_words_cannot_spell_other_words(tmp_path: Path) -> None:
     word = SOURCES[0].split()[0]
     with pytest.raises(ValueError, match="glossary: 'zebra' has a word that this model's vocabulary of words does not"):
         translator.translate(SOURCES[0], glossary=Glossary.of([(word, "zebra")]))
+
+
+def test_a_vocabulary_of_words_shows_no_terms(tmp_path: Path) -> None:
+    settings = {"vocabulary.kind": "words", "training.glossary": True}
+    with pytest.raises(ValueError, match="training.glossary: expected a vocabulary of subwords, got one of words"):
+        regard.train(toy.PAIRS, tmp_path / "words", settings=settings, recipe="rnn", device="cpu")
