@@ -105,11 +105,11 @@ def _spans_between(text: str, start: int, end: int) -> list[str]:
 
 def _others(form: str, forms: Counter[str]) -> tuple[str, ...]:
     """Return the most frequent of the other forms that begin like this one."""
-    alike = [other for other, _ in forms.most_common() if other.casefold() != form.casefold() and _is_form(form, other)]
+    alike = [other for other, _ in forms.most_common() if other.casefold() != form.casefold() and is_form(form, other)]
     return tuple(alike[: 2 * MAX_FORMS])
 
 
-def _is_form(one: str, two: str) -> bool:
+def is_form(one: str, two: str) -> bool:
     """Return whether two texts look like forms of one word."""
     shared = len(os.path.commonprefix([one, two]))  # noqa: RUF071, characters are meant
     return " " not in one + two and shared >= max(MIN_SHARED, min(len(one), len(two)) / 2)

@@ -101,5 +101,5 @@ def test_a_vocabulary_of_words_cannot_spell_other_words(tmp_path: Path) -> None:
 
 def test_a_vocabulary_of_words_shows_no_terms(tmp_path: Path) -> None:
     settings = {"vocabulary.kind": "words", "training.glossary": True}
-    with pytest.raises(ValueError, match="training.glossary: expected a vocabulary of subwords, got one of words"):
+    with pytest.raises(ValueError, match=r"training.glossary: expected a vocabulary of subwords, got one of words"):
         regard.train(toy.PAIRS, tmp_path / "words", settings=settings, recipe="rnn", device="cpu")
