@@ -31,9 +31,9 @@ from unittest.mock import patch
 
 import torch
 
-import regard
 from regard.look.trace import Side
 from regard.metrics.translation import group, score
+from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.translation import predictor
 from regard.tasks.translation.linked_terms import find_terms, is_form
 from regard.tasks.translation.predictor import Translator
@@ -181,7 +181,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
-    translators = [regard.load(model) for model in given.models]
+    translators = [load_for(TRANSLATION, model) for model in given.models]
     references = read_references(given.pairs)
     sources, options = group(references)
     pairs = [(source, known[0]) for source, known in zip(sources, options, strict=True)]

@@ -54,9 +54,9 @@ def with_marks(source: str, terms: Sequence[LinkedTerm], rng: random.Random) -> 
     ]
 
 
-def with_annotations(source: str, annotations: Iterable[str]) -> str:
+def with_annotations(source: str, annotations: Sequence[str]) -> str:
     """Return a source with annotations in place of its marks."""
-    parts = source.split(OPENING)
+    parts = source.split(OPENING) if annotations else [source]
     return parts[0] + "".join(text + part for text, part in zip(annotations, parts[1:], strict=True))
 
 

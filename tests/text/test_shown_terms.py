@@ -40,6 +40,11 @@ def test_some_terms_are_shown_in_several_forms_of_which_one_is_right() -> None:
     assert max(map(len, several)) == MAX_FORMS and len({each.index("राहुलकडे") for each in several}) == MAX_FORMS
 
 
+def test_without_terms_a_source_stays() -> None:
+    for source in ("a b", f"a{TERM_MARKS[0]} b"):
+        assert with_annotations(*with_marks(source, [], random.Random(1))) == source
+
+
 def test_a_form_has_the_pieces_that_it_has_in_a_target() -> None:
     vocabulary = learn_subwords([SOURCE, TARGET] * 5, 80, further=TERM_MARKS)
     opening, closing = (vocabulary.tokens[mark] for mark in TERM_MARKS)

@@ -17,7 +17,7 @@ from regard.tasks.translation.word_pairs import usual_spellings
 from regard.text.glossary import term_words
 from regard.text.normal import match_key
 from regard.text.pairs import Pair
-from regard.text.shown_terms import MAX_FORMS, LinkedTerm
+from regard.text.shown_terms import MAX_FORMS, OPENING, LinkedTerm
 
 MAX_WORDS = 3  # of a term on each side
 MIN_SHARED = 2  # letters at the beginning of two forms of a word, and half of the shorter one's
@@ -29,7 +29,8 @@ Words = tuple[str, ...]
 def find_terms(pairs: Sequence[Pair], seed: int) -> list[list[LinkedTerm]]:
     """Return the terms of each pair. Of a large corpus only some pairs, drawn at random, are aligned."""
     spans = [(_spans(pair.source), _spans(pair.target)) for pair in pairs]
-    rows = within_cells([len(source) * len(target) for source, target in spans], seed)
+    cells = [len(source) * len(target) for source, target in spans]
+    rows = [row for row in within_cells(cells, seed) if OPENING not in pairs[row].source]
     sides = [_keys(pairs[row], *spans[row]) for row in rows]
     usual = usual_spellings(
         [[pair.target[a:b] for a, b in words] for pair, (_, words) in zip(pairs, spans, strict=True)]
@@ -43,7 +44,8 @@ def find_terms(pairs: Sequence[Pair], seed: int) -> list[list[LinkedTerm]]:
                 words = tuple(source[first:last])
                 terms[row].append((words, term))
                 forms.setdefault(words, Counter())[term.target] += 1
-    return [[term._replace(others=_others(term.target, forms[words])) for words, term in own] for own in terms]
+    others = {(words, form): _others(form, counts) for words, counts in forms.items() for form in counts}
+    return [[term._replace(others=others[words, term.target]) for words, term in own] for own in terms]
 
 
 def _spans(text: str) -> Spans:
@@ -83,14 +85,12 @@ def _phrases(links: Links, size: int) -> Iterator[tuple[tuple[int, int], tuple[i
 def _term(
     pair: Pair, spans: tuple[Spans, Spans], source: tuple[int, int], target: tuple[int, int], usual: dict[str, str]
 ) -> LinkedTerm | None:
-    """Return the term of these words; None if there is punctuation between them, or if they are longer than terms are.
-
-    The first word of a target is spelt as it mostly is elsewhere.
-    """
+    """Return the term of these ranges of words; None if there is punctuation between them. The first word of a target
+    is spelt as it mostly is elsewhere."""
     start, end = spans[0][source[0]][0], spans[0][source[1] - 1][1]
     begin, stop = spans[1][target[0]][0], spans[1][target[1] - 1][1]
     text = pair.target[begin:stop]
-    if len(_spans_between(pair.source, start, end)) + len(_spans_between(pair.target, begin, stop)) > 0:
+    if _has_punctuation(pair.source[start:end]) or _has_punctuation(text):
         return None
     if target[0] == 0:
         word = text[: spans[1][0][1] - begin]
@@ -98,9 +98,9 @@ def _term(
     return LinkedTerm(start, end, text)
 
 
-def _spans_between(text: str, start: int, end: int) -> list[str]:
-    """Return what is neither a word nor a blank between two offsets."""
-    return [word for word, _, _ in term_words(text[start:end]) if not any(map(str.isalnum, word))]
+def _has_punctuation(text: str) -> bool:
+    """Return whether there is punctuation between the words of a text."""
+    return any(not any(map(str.isalnum, word)) for word, _, _ in term_words(text))
 
 
 def _others(form: str, forms: Counter[str]) -> tuple[str, ...]:

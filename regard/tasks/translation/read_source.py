@@ -17,6 +17,8 @@ from regard.text.glossary import Term
 from regard.text.shown_terms import MAX_FORMS, annotation
 from regard.text.vocabulary import Vocabulary
 
+MAX_SHOWN_TOKENS = 400  # of a source; terms that would exceed it are not shown
+
 
 @dataclass(frozen=True)
 class ReadSource:
@@ -35,11 +37,10 @@ class ReadSource:
             return cls(side, side.tokens, owners, terms)
         shown: dict[int, list[int]] = {}  # after which pieces, and what
         for term in terms:
-            pieces = _pieces(side, term)
-            if pieces:
-                # Encoded after a letter, since a text begins with the mark of a word.
-                encoded = vocabulary.encode("a" + annotation(term.forms[:MAX_FORMS]))[len(vocabulary.encode("a")) :]
-                shown.setdefault(pieces[-1], []).extend(encoded)
+            # Encoded after a letter, since a text begins with the mark of a word.
+            encoded = vocabulary.encode("a" + annotation(term.forms[:MAX_FORMS]))[len(vocabulary.encode("a")) :]
+            if sum(map(len, shown.values())) + len(encoded) <= MAX_SHOWN_TOKENS:
+                shown.setdefault(_pieces(side, term)[-1], []).extend(encoded)
         tokens = [token for piece in owners for token in (side.tokens[piece], *shown.get(piece, []))]
         return cls(side, tokens, [piece for piece in owners for _ in range(1 + len(shown.get(piece, [])))], terms)
 

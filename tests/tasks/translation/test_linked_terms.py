@@ -3,6 +3,7 @@
 from regard.tasks.translation import linked_terms
 from regard.tasks.translation.linked_terms import find_terms
 from regard.text.pairs import Pair
+from regard.text.vocabulary import TERM_MARKS
 from tests.training import toy
 
 PAIRS = toy.pairs()
@@ -52,3 +53,7 @@ def test_punctuation_is_in_no_term() -> None:
     pairs = [Pair("Rahul, sees", "राहुल, पाहतो", 1)] * 20
     assert {term.target for terms in find_terms(pairs, 1) for term in terms} <= {"राहुल", "पाहतो"}
     assert find_terms([], 1) == []
+
+
+def test_a_source_with_a_mark_shows_no_terms() -> None:
+    assert find_terms([*PAIRS, Pair(f"Rahul{TERM_MARKS[0]} sees", "राहुल पाहतो", 1)], 1)[-1] == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.look.trace import MarkedTerm
+from regard.look.trace import MarkedTerm, Trace
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from regard.tasks.translation.terms import begins_word, marked
@@ -66,6 +66,32 @@ def test_a_term_of_the_prefix_is_not_asked_for_again(translator: Translator) -> 
     assert output.lower().count("zebra") == 1
     output = translator.translate(SOURCES[0], prefix="so", glossary=Glossary.of([(word, "zebra")]))
     assert output.startswith("so") and "zebra" in output
+
+
+def test_terms_go_with_everything_else(translator: Translator) -> None:
+    """The source of a trace is the user's, whatever the model reads."""
+    source = "Rahul sees 25 books. Sita wants 31 mangoes."
+    glossary = Glossary.of([("sees", ["zebra", "zebras"]), ("mangoes", "अआ इई"), ("Sita", "=")])
+    texts = [source, SOURCES[0], source * 4]
+    answers = translator.answers(texts, Search(n_best=2), "so", True, glossary, keep="numbers", confidence=True)
+    for text, answer in zip(texts, answers, strict=True):
+        assert answer.source == text
+        for each in answer.translations:
+            assert "so" in each.text and all(number in each.text for number in ("25", "31") if number in text)
+            assert len(each.traces) > 1 or text != source * 4
+            for trace in each.traces:
+                assert all(word in text for word in trace.source.text.split())
+                assert len(trace.source.tokens) == len(trace.source.pieces)
+                assert trace.weights.shape == (len(trace.target.pieces), len(trace.source.pieces))
+                assert trace.weights.sum(1) == pytest.approx(1, abs=1e-3)
+                assert Trace.from_dict(trace.as_dict()).source == trace.source
+    assert all(form in answers[0].text for form in ("zebra", "अआ इई", "Sita"))
+    assert answers[0].translations[0].confidence is not None
+
+
+def test_an_ensemble_uses_terms(translator: Translator) -> None:
+    word = SOURCES[0].split()[-1].strip(".")
+    assert "zebra" in translator.ensemble(translator).translate(SOURCES[0], glossary=Glossary.of([(word, "zebra")]))
 
 
 def test_samples_are_refused(translator: Translator) -> None:
