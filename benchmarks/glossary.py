@@ -96,7 +96,8 @@ def is_term(word: str) -> bool:
 
 def stands(term: str, text: str) -> bool:
     """Return whether a term stands in a text as a whole word."""
-    return term in re.split(r"[\s.,;:!?\"'“”‘’()।…-]+", text)
+    marks = r"[\s.,;:!?\"'“”‘’()।…]+" if "-" in term else r"[\s.,;:!?\"'“”‘’()।…-]+"
+    return term in re.split(marks, text)
 
 
 def without(text: str, terms: Sequence[tuple[str, str]]) -> str:

@@ -39,8 +39,9 @@ class ReadSource:
         for term in terms:
             # Encoded after a letter, since a text begins with the mark of a word.
             encoded = vocabulary.encode("a" + annotation(term.forms[:MAX_FORMS]))[len(vocabulary.encode("a")) :]
-            if sum(map(len, shown.values())) + len(encoded) <= MAX_SHOWN_TOKENS:
-                shown.setdefault(_pieces(side, term)[-1], []).extend(encoded)
+            pieces = _pieces(side, term)
+            if pieces and sum(map(len, shown.values())) + len(encoded) <= MAX_SHOWN_TOKENS:
+                shown.setdefault(pieces[-1], []).extend(encoded)
         tokens = [token for piece in owners for token in (side.tokens[piece], *shown.get(piece, []))]
         return cls(side, tokens, [piece for piece in owners for _ in range(1 + len(shown.get(piece, [])))], terms)
 

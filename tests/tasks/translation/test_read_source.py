@@ -8,8 +8,9 @@ import pytest
 from regard.look.trace import Side
 from regard.look.words import Span
 from regard.search.force_decode import ForcedDecoding
-from regard.tasks.translation.read_source import ReadSource
+from regard.tasks.translation.read_source import MAX_SHOWN_TOKENS, ReadSource
 from regard.text.glossary import Glossary
+from regard.text.shown_terms import annotation
 from regard.text.vocabulary import END, TERM_MARKS, Vocabulary, learn_subwords
 
 TEXT = "Rahul has two keys."
@@ -63,3 +64,24 @@ def test_without_terms_or_marks_nothing_changes() -> None:
     assert source.tokens == source.side.tokens and len(source.terms) == 1
     weights = np.ones((1, 1, 2, len(source.tokens)), np.float32)
     assert source._merged(weights) is weights
+
+
+@pytest.mark.parametrize("text", ["私は男の子です。", "男の子", "ذهب الولد إلى البيت.", "a 男の子-b"])
+def test_terms_of_other_scripts_are_shown_beside_them(text: str) -> None:
+    """Also where a word has no end of its own, and where characters are spelled in bytes."""
+    word = "الولد" if "الولد" in text else "男の子"
+    for vocabulary in (VOCABULARY, learn_subwords([text] * 5, 60, further=TERM_MARKS)):
+        terms = Glossary.of([(word, "boy")]).terms(text)
+        source = ReadSource.of(side(text, vocabulary), terms, vocabulary)
+        shown = len(source.tokens) - len(source.side.tokens)
+        assert shown == len(vocabulary.encode(annotation(["boy"]))) - 1  # without the mark of a word's beginning
+        assert list(source.owners) == sorted(source.owners) and len(source.positions(terms[0])) > shown
+        place = source.tokens.index(vocabulary.tokens[TERM_MARKS[0]])
+        assert source.side.pieces[source.owners[place]].end >= text.index(word) + len(word)
+
+
+def test_very_many_terms_are_not_shown() -> None:
+    text = " ".join(f"word{number}" for number in range(60))
+    source = read(*((word, "x" * 50) for word in text.split()), text=text)
+    assert len(source.side.tokens) < len(source.tokens) <= len(source.side.tokens) + MAX_SHOWN_TOKENS
+    assert len(source.terms) == 60
