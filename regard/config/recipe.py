@@ -20,6 +20,7 @@ from regard.models.images.captioner import CaptionerOptions
 from regard.models.images.model import ImageOptions
 from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import DROPOUT, SMALL_CORPUS_DROPOUT, TransformerOptions
+from regard.text.shown_terms import FRACTION
 
 KINDS: Mapping[str, type[ModelOptions]] = {
     "rnn": RecurrentOptions,
@@ -41,7 +42,7 @@ class VocabularyRecipe:
     size: int | None = None
     """subwords to learn, besides 256 bytes and 3 special tokens; or the most frequent words to keep, None: all"""
     joint: bool | None = None
-    """whether both sides share one vocabulary; None: if they share most of their letters"""
+    """whether both sides share one vocabulary; None: if they share most of their letters, or with training.glossary"""
 
     def __post_init__(self) -> None:
         _check_counts("vocabulary", self, "size")
@@ -94,6 +95,8 @@ class TrainingRecipe:
     """the fraction of pairs whose punctuation is removed"""
     placeholders: float = 0.1
     """the fraction of pairs in which placeholders stand for words, for `translate --keep`; of subwords only"""
+    glossary: float | bool = 0.0
+    """the fraction of pairs whose source shows the translations of some words, for `translate --glossary`; true: 0.3"""
     word_pairs: float = 0.1
     """how many pairs of single words, taken from the pairs, are added at most: a fraction of the pairs"""
     shift: int = 0
@@ -113,6 +116,8 @@ class TrainingRecipe:
     """early stopping: after this many validations of the second half without a better score; 0: never"""
 
     def __post_init__(self) -> None:
+        if isinstance(self.glossary, bool):
+            object.__setattr__(self, "glossary", FRACTION if self.glossary else 0.0)
         _check_counts("training", self, "epochs", "batch_tokens", "batch_sentences", "validations")
         _check_counts("training", self, "max_characters", "max_tokens", "accumulate")
         whole_number("training", "shift", self.shift)
@@ -127,6 +132,7 @@ class TrainingRecipe:
             "no_stop",
             "no_punctuation",
             "placeholders",
+            "glossary",
             "word_pairs",
         ):
             fraction(f"training.{name}", getattr(self, name))
@@ -184,7 +190,9 @@ class Recipe:
         if not isinstance(self.model, (RecurrentOptions, TransformerOptions)):
             raise ValueError(f"recipe: {self.name!r} makes no translator; expected another --task with it")
         subwords = self.vocabulary.kind == "subwords"
-        joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and shared_letters > 0.5
+        # A source that shows terms has both languages in it.
+        alike = shared_letters > 0.5 or self.training.glossary > 0
+        joint = self.vocabulary.joint if self.vocabulary.joint is not None else subwords and alike
         size = self.vocabulary.size or (sizes.vocabulary_size(pairs, joint) if subwords else None)
         training = self.training
         sentences = self.model.batch_sentences(pairs)

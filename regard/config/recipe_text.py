@@ -175,21 +175,20 @@ def _suggestion(name: str, known: Mapping[str, Any], prefix: str = "") -> str:
 
 def _parsed(path: str, value: Any, expected: Any) -> Any:
     """Return the value as the expected type; raise a ValueError if it is none."""
-    if isinstance(expected, types.UnionType):
-        expected = next(option for option in typing.get_args(expected) if option is not type(None))
+    options = typing.get_args(expected) if isinstance(expected, types.UnionType) else (expected,)
+    flag = {"true": True, "false": False}.get(str(value).lower())
+    if bool in options and flag is not None:
+        return flag
+    expected = next(option for option in options if option is not type(None))
     if typing.get_origin(expected) is Literal:
         choices = typing.get_args(expected)
         if value not in choices:
             raise ValueError(f"recipe: {path}: expected {' or '.join(map(repr, choices))}, got {shown(value)}")
         return value
-    description = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[expected]
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    description = " or ".join(names[option] for option in reversed(options) if option is not type(None))
     mismatch = ValueError(f"recipe: {path}: expected {description}, got {shown(value)}")
-    if expected is bool:
-        flag = {"true": True, "false": False}.get(str(value).lower())
-        if flag is None:
-            raise mismatch
-        return flag
-    if isinstance(value, bool) or (expected is int and isinstance(value, float)):
+    if expected is bool or isinstance(value, bool) or (expected is int and isinstance(value, float)):
         raise mismatch
     try:
         parsed = expected(value)

@@ -14,6 +14,7 @@ from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.placeholders import VARIANTS, Anchor, with_placeholders
 from regard.text.punctuation import without_punctuation, without_stop
+from regard.text.shown_terms import LinkedTerm, with_annotations, with_marks
 from regard.text.variation import IntArray, Segmentations
 from regard.text.vocabulary import Vocabulary
 
@@ -34,6 +35,7 @@ class Variety:
     no_stop: float = 0.0  # the fraction of pairs without their final full stops
     no_punctuation: float = 0.0  # the fraction of pairs without punctuation
     placeholders: float = 0.0  # the fraction of pairs with placeholders
+    terms: float = 0.0  # the fraction of pairs whose source shows terms
 
 
 class Form(NamedTuple):
@@ -43,6 +45,7 @@ class Form(NamedTuple):
     no_stop: bool
     no_punctuation: bool
     placeholders: int = 0  # 0: none, else the number of the variant
+    terms: int = 0  # likewise, of the terms that are shown
 
 
 class Examples:
@@ -56,12 +59,14 @@ class Examples:
         variety: Variety,
         seed: int,
         anchors: Sequence[Sequence[Anchor]] = (),
+        terms: Sequence[Sequence[LinkedTerm]] = (),
     ) -> None:
-        """`anchors`: where placeholders can stand, for each of the first pairs; pairs beyond get none."""
+        """`anchors`: where placeholders can stand, and `terms`: those that can be shown, for each of the first pairs;
+        pairs beyond get none."""
         self._variety, self._seed = variety, seed
         sides = source.encode_all(pair.source for pair in pairs), target.encode_all(pair.target for pair in pairs)
         self.plain = [Example(*both) for both in zip(*sides, strict=True)]  # the examples without any variation
-        self._pairs, self._anchors = pairs, anchors
+        self._pairs, self._anchors, self._terms = pairs, anchors, terms
         self._source, self._target = source, target
         self._segmentations = tuple(
             Segmentations(vocabulary, variety.segmentation, seed + side)
@@ -80,17 +85,19 @@ class Examples:
         rng = np.random.default_rng([self._seed, number])
         fractions = variety.lower_case, variety.no_stop, variety.no_punctuation
         drawn = [(rng.random(len(self)) < fraction).tolist() for fraction in fractions]
-        forms = list(enumerate(map(Form, *drawn, self._variants(rng).tolist())))
+        placeholders = self._variants(rng, variety.placeholders, len(self._anchors))
+        terms = self._variants(rng, variety.terms, len(self._terms)) * (placeholders == 0)
+        forms = list(enumerate(map(Form, *drawn, placeholders.tolist(), terms.tolist())))
         if not variety.segmentation:
             return [self._encode(index, form) if any(form) else self.plain[index] for index, form in forms]
         return self._segment([self._chunks(index, form) for index, form in forms], rng)
 
-    def _variants(self, rng: np.random.Generator) -> IntArray:
-        """Return the number of each pair's variant with placeholders, mostly 0: none."""
-        if not self._variety.placeholders:
+    def _variants(self, rng: np.random.Generator, fraction: float, count: int) -> IntArray:
+        """Return the number of the variant of each pair, mostly 0: none; only the first `count` pairs have variants."""
+        if not fraction:
             return np.zeros(len(self), np.int64)
-        drawn = (rng.random(len(self)) < self._variety.placeholders) * rng.integers(1, VARIANTS + 1, size=len(self))
-        drawn[len(self._anchors) :] = 0
+        drawn = (rng.random(len(self)) < fraction) * rng.integers(1, VARIANTS + 1, size=len(self))
+        drawn[count:] = 0
         return np.asarray(drawn, np.int64)
 
     def _text(self, index: int, form: Form) -> tuple[str, str]:
@@ -99,7 +106,12 @@ class Examples:
         if form.placeholders:
             rng = random.Random(f"{self._seed} {index} {form.placeholders}")
             pair = Pair(*with_placeholders(pair.source, pair.target, self._anchors[index], rng), pair.line)
-        return varied_text(pair, form)
+        if not form.terms:
+            return varied_text(pair, form)
+        rng = random.Random(f"{self._seed} {index} {form.terms} terms")
+        marked, annotations = with_marks(pair.source, self._terms[index], rng)
+        source, target = varied_text(Pair(marked, pair.target, pair.line), form)
+        return with_annotations(source, annotations), target
 
     def _encode(self, index: int, form: Form) -> Example:
         """Return an example in the given form, segmented by the vocabularies."""

@@ -51,7 +51,7 @@ class Glossary:
     def __post_init__(self) -> None:
         by_words: dict[Words, list[Entry]] = {}
         for entry in self.entries:
-            by_words.setdefault(_folded(word for word, _, _ in _words(entry.source)), []).append(entry)
+            by_words.setdefault(_folded(word for word, _, _ in term_words(entry.source)), []).append(entry)
         object.__setattr__(self, "_by_words", by_words)
 
     @classmethod
@@ -88,7 +88,7 @@ class Glossary:
 
     def terms(self, tidied: str) -> list[Term]:
         """Return the terms in a text, from left to right; an entry that occurs several times is listed once."""
-        words = _words(tidied)
+        words = term_words(tidied)
         folded = _folded(word for word, _, _ in words)
         longest = max(map(len, self._by_words))
         terms: dict[Entry, Term] = {}
@@ -108,7 +108,7 @@ class Glossary:
         return list(terms.values())
 
 
-def _words(tidied: str) -> list[tuple[str, int, int]]:
+def term_words(tidied: str) -> list[tuple[str, int, int]]:
     """Return the words of a text with their offsets; where words have no spaces between them, each character."""
     bounds = word_bounds(tidied, list(range(len(tidied) + 1)))
     return [(tidied[start:end], start, end) for start, end in bounds if end > start]

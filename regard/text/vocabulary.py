@@ -27,6 +27,8 @@ WORD_BEGINS = "\x1f"
 """the mark that stands for a space; Unicode takes it for white space, so tidied text never contains it"""
 PLACEHOLDERS = tuple(map(chr, range(0xFDD0, 0xFDD8)))
 """tokens for what is not to be translated (text/placeholders.py): noncharacters of Unicode, which no text contains"""
+TERM_MARKS = ("\ufde0", "\ufde1")
+"""tokens around a term that is shown in a source (text/shown_terms.py): noncharacters too"""
 _PUNCTUATION = r"[^\p{L}\p{M}\p{N}\x{200c}\x{200d}\x1f'’]"
 
 
@@ -83,6 +85,11 @@ class Vocabulary:
     def has_placeholders(self) -> bool:
         """Whether the placeholders are tokens of this vocabulary."""
         return self._tokenizer.token_to_id(PLACEHOLDERS[-1]) is not None
+
+    @property
+    def has_term_marks(self) -> bool:
+        """Whether the marks around terms that are shown are tokens of this vocabulary."""
+        return self._tokenizer.token_to_id(TERM_MARKS[-1]) is not None
 
     @property
     def merges(self) -> list[tuple[str, str]]:

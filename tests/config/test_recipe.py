@@ -277,3 +277,22 @@ def test_both_sides_share_a_vocabulary_if_they_share_their_letters() -> None:
     alike = [dataclasses.replace(pair, target=pair.source.replace("The", "Le")) for pair in toy.pairs(20)]
     together = TranslationTask.of(alike, alike, read_recipe("rnn", settings), 1)
     assert together.recipe.vocabulary.joint and together.vocabularies.joint
+
+
+def test_sources_that_show_terms_can_spell_them() -> None:
+    settings = toy.TINY | {"vocabulary.size": 300, "training.glossary": True}
+    together = TranslationTask.of(toy.pairs(20), toy.pairs(5), read_recipe("rnn", settings), 1)
+    assert together.vocabularies.joint and together.vocabularies.source.has_term_marks
+    recipe = read_recipe("rnn", settings | {"vocabulary.joint": False})
+    apart = TranslationTask.of(toy.pairs(20), toy.pairs(5), recipe, 1).vocabularies
+    assert not apart.joint and apart.source.has_term_marks and not apart.target.has_term_marks
+    word = toy.pairs(1)[0].target.split()[0]
+    assert len(apart.source.encode(word)) <= len(word), "no bytes"
+
+
+@pytest.mark.parametrize(("value", "fraction"), [(True, 0.3), ("true", 0.3), (False, 0.0), ("0.1", 0.1), (0.2, 0.2)])
+def test_terms_are_shown_in_a_fraction_of_the_pairs(value: Any, fraction: float) -> None:
+    recipe = read_recipe("rnn", {"training.glossary": value})
+    assert recipe.training.glossary == fraction and from_toml(to_toml(recipe)) == recipe
+    with pytest.raises(ValueError, match=r"recipe: training.glossary: expected true or false or a number, got 'yes'"):
+        read_recipe("rnn", {"training.glossary": "yes"})

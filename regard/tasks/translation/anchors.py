@@ -24,7 +24,7 @@ def find_anchors(pairs: Sequence[Pair], seed: int) -> list[list[Anchor]]:
     """Return the anchors of each pair. Of a large corpus only some pairs, drawn at random, are aligned."""
     spans = [(word_spans(pair.source), word_spans(pair.target)) for pair in pairs]
     anchors = [equal_words(pair.source, pair.target) for pair in pairs]
-    rows = _within_cells([len(source) * len(target) for source, target in spans], seed)
+    rows = within_cells([len(source) * len(target) for source, target in spans], seed)
     corpus = corpus_of(_tokens(pairs[row], *spans[row]) for row in rows)
     if not corpus.groups:
         return anchors
@@ -54,7 +54,7 @@ def _tokens(pair: Pair, *spans: Sequence[tuple[int, int]]) -> tuple[list[str], l
     return source, target
 
 
-def _within_cells(sizes: Sequence[int], seed: int) -> list[int]:
+def within_cells(sizes: Sequence[int], seed: int) -> list[int]:
     """Return the rows of pairs, drawn at random, that together have at most MAX_CELLS cells, in their order."""
     order = np.random.default_rng(seed).permutation(len(sizes))
     fitting = order[np.cumsum(np.asarray(sizes)[order]) <= MAX_CELLS]

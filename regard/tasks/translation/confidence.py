@@ -121,7 +121,8 @@ def rate(translator: RatedModel, model: ConfidenceModel, parts: Sequence[Transla
 
 def features_of(translator: RatedModel, parts: Sequence[TranslatedPart]) -> list[Matrix]:
     """Return the features [words, FEATURES] of the words of each translated part."""
-    sources = [part.source.tokens for part in parts]
+    reads = [part.read for part in parts]
+    sources = [read.tokens for read in reads]
     samples = _samples(translator, sources)
     features: dict[int, Matrix] = {}
     with translator.autocast():
@@ -130,7 +131,7 @@ def features_of(translator: RatedModel, parts: Sequence[TranslatedPart]) -> list
             batch, lengths = translator.batch([sources[row] for row in rows])
             decoded = force_decode(model, batch, lengths, [parts[row].target.tokens for row in rows], 2, False)
             for row, decoding in zip(rows, decoded, strict=True):
-                features[row] = word_features(parts[row], decoding, samples[tuple(sources[row])])
+                features[row] = word_features(parts[row], reads[row].decoding(decoding), samples[tuple(sources[row])])
     return [features[row] for row in range(len(parts))]
 
 

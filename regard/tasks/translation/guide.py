@@ -18,7 +18,7 @@ from regard.config.folder import Vocabularies
 from regard.text.batches import Batch
 from regard.text.normal import match_key, tidy
 from regard.text.pairs import Pair
-from regard.text.vocabulary import BYTES, END, PLACEHOLDERS, WORD_BEGINS, Vocabulary
+from regard.text.vocabulary import BYTES, END, PLACEHOLDERS, TERM_MARKS, WORD_BEGINS, Vocabulary
 
 MIN_WEIGHT = 1e-6  # weights are clamped to this minimum before their logarithm
 
@@ -39,6 +39,7 @@ class Guide:
         self._stops = stops or [(True, True)] * len(sizes)
         self._kinds = _token_kinds(vocabularies.source), _token_kinds(vocabularies.target)
         self._placeholders = _placeholder_numbers(vocabularies.source), _placeholder_numbers(vocabularies.target)
+        self._marks = _term_marks(vocabularies.source), _term_marks(vocabularies.target)
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], vocabularies: Vocabularies) -> Guide:
@@ -56,10 +57,11 @@ class Guide:
         """Return bool [B, T, S]: for a batch of the pairs `rows`, which source pieces each target piece is linked with.
 
         A placeholder is linked with its equal; other pieces of a pair that has placeholders are linked with nothing.
+        The pieces of a term that is shown are linked as the word before it.
         `next_step`: link each step's input piece instead of its expected piece.
         """
         tokens = batch.source.cpu(), (batch.target if next_step else batch.expected).cpu()
-        source, target = map(_chunk_numbers, tokens, self._kinds)  # [B, S], [B, T]
+        source, target = map(_chunk_numbers, tokens, self._kinds, self._marks)  # [B, S], [B, T]
         placeholders, copies = (numbers[side] for numbers, side in zip(self._placeholders, tokens, strict=True))
         table = torch.zeros(len(rows), int(target.max()) + 2, int(source.max()) + 2, dtype=torch.bool)
         chunk_counts = zip((source.amax(1) + 1).tolist(), (target.amax(1) + 1).tolist(), strict=True)
@@ -112,13 +114,25 @@ def _placeholder_numbers(vocabulary: Vocabulary) -> Tensor:
     return numbers
 
 
-def _chunk_numbers(tokens: Tensor, kinds: Tensor) -> Tensor:
+def _term_marks(vocabulary: Vocabulary) -> tuple[int, int]:
+    """Return the tokens around a term that is shown; −1, which no token is, for a vocabulary without them."""
+    if not vocabulary.has_term_marks:
+        return -1, -1
+    opening, closing = (vocabulary.tokens[name] for name in TERM_MARKS)
+    return opening, closing
+
+
+def _chunk_numbers(tokens: Tensor, kinds: Tensor, marks: tuple[int, int]) -> Tensor:
     """Return [B, N]: the number of the chunk of each piece; −1 for start token, end token and padding.
 
-    A chunk begins with the word-boundary mark, is punctuation, or follows punctuation.
+    A chunk begins with the word-boundary mark, is punctuation, or follows punctuation. What is between the `marks`
+    belongs to the chunk before it.
     """
     real = tokens > END
-    kind = kinds[tokens].masked_fill(~real, 0)
+    places = torch.arange(1, tokens.shape[1] + 1)
+    opened, closed = (((tokens == mark) * places).cummax(1).values for mark in marks)  # the last of each mark so far
+    shown = (opened > closed) | (tokens == marks[1])
+    kind = kinds[tokens].masked_fill(~real | shown, 0)
     after_punctuation = torch.nn.functional.pad(kind[:, :-1], (1, 0)) == 2
-    begins = real & ((kind > 0) | after_punctuation)
+    begins = real & ~shown & ((kind > 0) | after_punctuation)
     return (begins.long().cumsum(1) - 1).masked_fill(~real, -1)

@@ -102,9 +102,10 @@ def large_task(data: TrainingData[Pairs], recipe: Recipe, seed: int) -> Translat
     """Return the task of a large corpus, as `TranslationTask.of` does for one in memory."""
     train, dev = data.train, data.dev
     assert isinstance(train, StoredPairs)
-    if recipe.training.guided_attention:
-        reason = f"expected 0 for a corpus of more than {LARGE_BYTES / 1e6:.0f} MB, whose words cannot be aligned"
-        raise ValueError(f"training.guided_attention: {reason}; got {recipe.training.guided_attention}")
+    for key in ("guided_attention", "glossary"):
+        if getattr(recipe.training, key):
+            reason = f"expected 0 for a corpus of more than {LARGE_BYTES / 1e6:.0f} MB, whose words cannot be aligned"
+            raise ValueError(f"training.{key}: {reason}; got {getattr(recipe.training, key)}")
     rows = train.sample(SAMPLE)
     sample = train.pairs(rows)
     batch_given = recipe.training.batch_given
@@ -155,7 +156,7 @@ def _vocabularies(
     entry = train.cache.entry("vocabulary", *depends, SAMPLE, asdict(recipe.vocabulary))
 
     def learn() -> VocabularyPair:
-        learned = learn_vocabularies(sample, recipe.vocabulary)
+        learned = learn_vocabularies(sample, recipe, placeholders=False)
         return learned.source, learned.target
 
     if len(sample) < len(train):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
@@ -22,29 +21,25 @@ from regard.tasks.translation.answer import Answer, Translation, distinct_texts,
 from regard.tasks.translation.confidence import ConfidenceModel, rate
 from regard.tasks.translation.ensemble import combined_card, combined_model
 from regard.tasks.translation.keeping import KeepingText, as_keep
+from regard.tasks.translation.read_source import ReadSource
 from regard.tasks.translation.search_options import Search, search_of
 from regard.tasks.translation.searching import SearchBatch, hypotheses
-from regard.tasks.translation.terms import constraint, marked, terms_of
+from regard.tasks.translation.source_parts import MIN_SEVERAL_SENTENCES, source_parts
+from regard.tasks.translation.terms import constraint, lacking, marked, terms_of
 from regard.tasks.translation.tracing import Tracer, candidates, wording
 from regard.tasks.translation.word_features import TranslatedPart
 from regard.text.batches import by_tokens, padded
 from regard.text.glossary import Glossary, Term
 from regard.text.keep import Keep
-from regard.text.lengths import MIN_TOKEN_LIMIT, cut
+from regard.text.lengths import MIN_TOKEN_LIMIT
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.placeables import Part
 from regard.text.placeables import joined as joined_parts
-from regard.text.respelling import respelled
-from regard.text.sentences import sentences
 from regard.text.vocabulary import PLACEHOLDERS
 
 BATCH = 64
 COPY_MARGIN = 4.0  # of search/copying.py; chosen by benchmarks/keep.py
-MIN_SEVERAL_SENTENCES = 0.02
-"""the fraction of training sources with several sentences from which a model is trusted to translate several at once"""
-SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[।。])\s*(?=\S)")
-"""where sentences end: . ? ! must be followed by a space, because they also occur inside words and numbers"""
 
 
 Glossaries = Glossary | Sequence[Glossary | None] | None
@@ -190,7 +185,7 @@ class Translator(Predictor[AnyTranslationModel]):
             keeping[row] = KeepingText.of(texts[row], self.vocabularies, missing[row])
         for row, answer in zip(again, translated(again, 0.0), strict=True):
             answers[row] = answer
-        answers = answers if confidence_model is None else self._rated(answers, confidence_model)
+        answers = answers if confidence_model is None else self._rated(answers, confidence_model, glossaries)
         return [_restored(answer, text) for answer, text in zip(answers, keeping, strict=True)]
 
     def _answers(
@@ -237,16 +232,14 @@ class Translator(Predictor[AnyTranslationModel]):
         is asked for, unless the text is longer than any source in training. A sentence with more than
         `training.max_tokens` is cut at spaces, because the memory of attention grows with the square of the length.
         """
-        if not source:
-            return []
-        if len(self.source_tokens(source)) <= self.longest_source:
-            return [source] if whole or self.several_sentences >= MIN_SEVERAL_SENTENCES else sentences(source)
+        if source and (whole or self.several_sentences >= MIN_SEVERAL_SENTENCES) and self.is_short(source):
+            return [source]
         max_tokens = max(self.longest_source, self.recipe.training.max_tokens or MIN_TOKEN_LIMIT)
-        parts: list[str] = []
-        for sentence in SENTENCE_END.split(source):
-            pieces = self.vocabularies.source.pieces(respelled(self.vocabularies.source, sentence))
-            parts += [sentence] if len(pieces) <= max_tokens else cut(sentence, pieces, self.longest_source)
-        return [part for part in parts if part]
+        return source_parts(source, self.vocabularies.source, self.longest_source, max_tokens)
+
+    def is_short(self, source: str) -> bool:
+        """Return whether training had a source as long as this one."""
+        return len(self.source_tokens(source)) <= self.longest_source
 
     def _search(
         self,
@@ -261,8 +254,8 @@ class Translator(Predictor[AnyTranslationModel]):
 
         Parts with the same number of terms are searched together, so that those with none are searched as ever.
         """
-        sources = [self._tracer.source(part) for part in parts]
-        terms = list(map(terms_of, sources, glossaries, prefixes))
+        sources = list(map(self._read, map(self._tracer.source, parts), glossaries))
+        terms = [lacking(source.terms, prefix) for source, prefix in zip(sources, prefixes, strict=True)]
         starts = self.vocabularies.target.encode_all(prefixes)
         with self.autocast():
             model = PackedModel.of(self.model)
@@ -294,18 +287,22 @@ class Translator(Predictor[AnyTranslationModel]):
                 decoded = force_decode(model, inputs, lengths, [each[0].output_tokens for each in by_source])
         translations: list[list[Translation]] = []
         for source, ranked, best, own in zip(batch.sources, by_source, decoded, terms, strict=True):
-            listed = candidates(ranked, target) if details else []
+            listed, best = candidates(ranked, target) if details else [], best and source.decoding(best)
             translations.append([])
             for rank, each in enumerate(ranked[: search.n_best]):
-                trace = self._tracer.trace_of(source, each, None if rank else best, listed)
+                trace = self._tracer.trace_of(source.side, source.hypothesis(each), None if rank else best, listed)
                 trace = replace(trace, terms=marked(own, trace.target.text)) if own else trace
                 translations[-1].append(Translation(trace.target.text, each.score, each.log_probability, [trace]))
         return translations
 
-    def _copying(self, model: DecoderModel, sources: Sequence[Side], margin: float) -> DecoderModel:
+    def _read(self, side: Side, glossary: Glossary | None) -> ReadSource:
+        """Return a source as the model reads it, with the terms of a glossary if it was trained with some."""
+        return ReadSource.of(side, terms_of(side, glossary), self.vocabularies.source)
+
+    def _copying(self, model: DecoderModel, sources: Sequence[ReadSource], margin: float) -> DecoderModel:
         """Return the model as search needs it: for sources with placeholders, one that copies each once."""
         source, target = self.vocabularies.source, self.vocabularies.target
-        if not any(letter in side.text for side in sources for letter in PLACEHOLDERS):
+        if not any(letter in read.side.text for read in sources for letter in PLACEHOLDERS):
             return model
         if not (source.has_placeholders and target.has_placeholders):
             return model
@@ -315,10 +312,17 @@ class Translator(Predictor[AnyTranslationModel]):
         """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""
         return padded(tokens).to(self.device), torch.tensor([len(row) for row in tokens])
 
-    def _rated(self, answers: Sequence[Answer], model: ConfidenceModel) -> list[Answer]:
+    def _rated(
+        self, answers: Sequence[Answer], model: ConfidenceModel, glossaries: Sequence[Glossary | None]
+    ) -> list[Answer]:
         """Return the answers with the confidence of each translation and of each of its words."""
-        translations = [each for answer in answers for each in answer.translations]
-        by_part = iter(rate(self, model, [part for each in translations for part in each.parts]))
+        parts = [
+            part._replace(shown=self._read(part.source, glossary))
+            for answer, glossary in zip(answers, glossaries, strict=True)
+            for each in answer.translations
+            for part in each.parts
+        ]
+        by_part = iter(rate(self, model, parts))
         return [
             replace(answer, translations=[each.rated(answer.source, by_part) for each in answer.translations])
             for answer in answers
@@ -329,7 +333,7 @@ class Translator(Predictor[AnyTranslationModel]):
         if not parts:
             return Answer(source, [Translation("", 0.0, 0.0, [])])
         notices = []
-        if len(self.source_tokens(source)) > self.longest_source:
+        if not self.is_short(source):
             how = f": translated in {len(parts)} parts" if len(parts) > 1 else ", and has no sentence ends"
             notices.append(f"longer than anything in training ({self.longest_source} tokens){how}")
         return Answer(source, joined(translations) if len(parts) > 1 else translations[0], notices)

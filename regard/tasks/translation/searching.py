@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from regard.look.trace import Side
 from regard.metrics.pairwise_chrf import pairwise_chrf
 from regard.search.beam import beam
 from regard.search.constrained import constrained_beam
@@ -17,6 +16,7 @@ from regard.search.distinct import Wording, distinct, n_best, samples
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit
 from regard.search.minimum_risk import MBR_TEMPERATURE, RiskOptions, minimum_risk
 from regard.search.stepwise import greedy
+from regard.tasks.translation.read_source import ReadSource
 from regard.tasks.translation.search_options import Search
 from regard.tasks.translation.terms import begins_word
 from regard.text.vocabulary import Vocabulary
@@ -26,7 +26,7 @@ from regard.text.vocabulary import Vocabulary
 class SearchBatch:
     """Sources that are searched together, and what their translations must have."""
 
-    sources: Sequence[Side]
+    sources: Sequence[ReadSource]
     prefixes: list[list[int]] | None
     constraints: list[list[Constraint]] | None  # the terms of each, as many for all
 

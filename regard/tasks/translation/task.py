@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.config import folder as folders
 from regard.config.folder import Vocabularies
-from regard.config.recipe import Recipe, VocabularyRecipe
+from regard.config.recipe import Recipe
 from regard.corpora.examples import StoredExamples
 from regard.metrics.translation import group, score
 from regard.models.building import TranslationModel, build
@@ -29,6 +29,7 @@ from regard.tasks.translation.anchors import find_anchors
 from regard.tasks.translation.calibration import MAX_SOURCES
 from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.guide import Guide, guided_loss
+from regard.tasks.translation.linked_terms import find_terms
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.stored_batches import StoredBatches
 from regard.tasks.translation.validation import ValidationInputs, validate
@@ -38,7 +39,7 @@ from regard.text.examples import Example, Examples, Variety
 from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
 from regard.text.sentences import several_sentences
-from regard.text.vocabulary import PAD, PLACEHOLDERS, learn
+from regard.text.vocabulary import PAD, PLACEHOLDERS, TERM_MARKS, learn
 from regard.text.weighted import drawn_rows
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
@@ -91,10 +92,13 @@ class TranslationTask(TextTask):
         batch_given = recipe.training.batch_given
         recipe = recipe.fitted(len(train), mean_words(train), shared_letters(train))
         training = recipe.training
-        further = PLACEHOLDERS if training.placeholders else ()
-        vocabularies = tuned.vocabularies if tuned else learn_vocabularies(train, recipe.vocabulary, further)
+        vocabularies = tuned.vocabularies if tuned else learn_vocabularies(train, recipe)
         source, target = vocabularies.source, vocabularies.target
-        variety = replace(variety_of(recipe), placeholders=training.placeholders if target.has_placeholders else 0.0)
+        variety = replace(
+            variety_of(recipe),
+            placeholders=training.placeholders if target.has_placeholders else 0.0,
+            terms=training.glossary if source.has_term_marks else 0.0,
+        )
         examples = Examples(train, source, target, variety, seed)
         within = TokenLimit.of(
             _with_lengths(train, examples.plain), encoded_lengths(dev, vocabularies), training.max_tokens
@@ -106,9 +110,10 @@ class TranslationTask(TextTask):
         single = word_pairs(train, vocabularies, round(training.word_pairs * len(train)))
         train = [*train, *within_tokens(extra, vocabularies, within.limit)]
         anchors = find_anchors(train, seed) if variety.placeholders else []
+        terms = find_terms(train, seed) if variety.terms else []
         train = [*train, *single]
-        if extra or single or anchors or len(train) < len(examples):
-            examples = Examples(train, source, target, variety, seed, anchors)
+        if extra or single or anchors or terms or len(train) < len(examples):
+            examples = Examples(train, source, target, variety, seed, anchors, terms)
         torch.manual_seed(seed)
         model = tuned.model if tuned else build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None
@@ -293,15 +298,26 @@ def mean_words(pairs: Sequence[Pair]) -> float:
     return sum(max(len(pair.source.split()), len(pair.target.split())) for pair in pairs) / len(pairs)
 
 
-def learn_vocabularies(pairs: Sequence[Pair], recipe: VocabularyRecipe, further: Sequence[str] = ()) -> Vocabularies:
+def learn_vocabularies(pairs: Sequence[Pair], recipe: Recipe, placeholders: bool = True) -> Vocabularies:
     """Learn the vocabularies of both sides from the training pairs, or one for both if the recipe says so; subwords get
-    the `further` tokens."""
+    placeholders, unless not wanted, and the marks of terms.
+
+    A source vocabulary for terms of the target, which is not that of the target, is learned from both sides."""
+    options, training = recipe.vocabulary, recipe.training
+    kind, size = options.kind, options.size
+    if training.glossary and kind == "words":
+        raise ValueError("training.glossary: expected a vocabulary of subwords, got one of words")
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    if recipe.joint:
-        both = learn([*sources, *targets], recipe.kind, recipe.size, further)
+    further = PLACEHOLDERS if placeholders and training.placeholders else ()
+    if not training.glossary and not options.joint:
+        return Vocabularies(learn(sources, kind, size, further), learn(targets, kind, size, further))
+    marks = TERM_MARKS if training.glossary else ()
+    if options.joint:
+        both = learn([*sources, *targets], kind, size, (*further, *marks))
         return Vocabularies(both, both)
-    one, two = (learn(texts, recipe.kind, recipe.size, further) for texts in (sources, targets))
-    return Vocabularies(one, two)
+    assert size is not None
+    source = learn([*sources, *targets], kind, 2 * size, (*further, *marks))
+    return Vocabularies(source, learn(targets, kind, size, further))
 
 
 def shared_letters(pairs: Sequence[Pair]) -> float:

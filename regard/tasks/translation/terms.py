@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.look.trace import MarkedTerm, Side
 from regard.search.constrained import MAX_TERMS
 from regard.search.constraints import Constraint, Form
+from regard.tasks.translation.read_source import ReadSource
 from regard.text.boundaries import WITHOUT_SPACES
 from regard.text.glossary import Glossary, Term
 from regard.text.normal import tidy
@@ -21,20 +22,23 @@ _CONTINUES = regex.compile(r"[\p{L}\p{M}\p{N}\u200c\u200d'’]")
 _STOP = "。"  # punctuation, after which a vocabulary splits text without the mark of a word's beginning
 
 
-def terms_of(source: Side, glossary: Glossary | None, prefix: str = "") -> list[Term]:
-    """Return the terms of a source that its translation still lacks after a prefix, at most `MAX_TERMS`."""
-    start, terms = tidy(prefix), [] if glossary is None else glossary.terms(source.text)
-    return [term for term in terms if not any(_places(form, start) for form in term.forms)][:MAX_TERMS]
+def terms_of(source: Side, glossary: Glossary | None) -> list[Term]:
+    """Return the terms of a source, at most `MAX_TERMS`."""
+    return [] if glossary is None else glossary.terms(source.text)[:MAX_TERMS]
 
 
-def constraint(term: Term, source: Side, target: Vocabulary) -> Constraint:
+def lacking(terms: Sequence[Term], text: str) -> list[Term]:
+    """Return the terms that a text lacks."""
+    tidied = tidy(text)
+    return [term for term in terms if not any(_places(form, tidied) for form in term.forms)]
+
+
+def constraint(term: Term, source: ReadSource, target: Vocabulary) -> Constraint:
     """Return the tokens that spell a term, and where it stands in the source."""
     forms = [tokens for form in term.forms for tokens in _spellings(form, target)]
     capitalized = [form[:1].upper() + form[1:] for form in term.forms]
     initial = [tokens for form in capitalized for tokens in _spellings(form, target) if tokens not in forms]
-    pieces = enumerate(source.pieces)
-    positions = tuple(place for place, piece in pieces if piece.start < term.end and piece.end > term.start)
-    return Constraint(tuple(dict.fromkeys(forms)), tuple(dict.fromkeys(initial)), positions)
+    return Constraint(tuple(dict.fromkeys(forms)), tuple(dict.fromkeys(initial)), source.positions(term))
 
 
 def _spellings(form: str, vocabulary: Vocabulary) -> list[Form]:

@@ -145,10 +145,11 @@ def candidates(hypotheses: Sequence[Hypothesis], vocabulary: Vocabulary) -> list
 
 
 def spans(vocabulary: Vocabulary, tokens: Sequence[int], text: str) -> list[Span]:
-    """Return the span of each token in the decoded text: what decoding one token more appends to it."""
+    """Return the span of each token in the decoded text: what decoding one token more appends to it. The last byte of a
+    character stands for it, those before for nothing."""
     token_spans, before = [], ""
     for count in range(1, len(tokens) + 1):
-        now = vocabulary.decode(tokens[:count])
+        now = vocabulary.decode(tokens[:count]).rstrip("\ufffd")  # an incomplete character
         start = len(os.path.commonprefix([before, now]))  # noqa: RUF071, characters are meant
         start += text[start : start + 1] == " "
         end = max(min(len(now), len(text)), min(start, len(text)))

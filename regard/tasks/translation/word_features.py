@@ -18,6 +18,7 @@ from regard.look.trace import Side, by_words
 from regard.metrics.pairwise_chrf import pairwise_chrf
 from regard.metrics.word_matches import aligned_words
 from regard.search.force_decode import ForcedDecoding
+from regard.tasks.translation.read_source import ReadSource
 from regard.tasks.translation.regression import Matrix, Vector
 from regard.text.boundaries import is_punctuation
 
@@ -51,6 +52,12 @@ class TranslatedPart(NamedTuple):
 
     source: Side
     target: Side
+    shown: ReadSource | None = None  # the source with the terms that the model is shown; None: with none
+
+    @property
+    def read(self) -> ReadSource:
+        """the source as the model reads it"""
+        return self.shown or ReadSource.of(self.source)
 
     @property
     def words(self) -> list[str]:

@@ -34,7 +34,7 @@ def word_pairs(pairs: Sequence[Pair], vocabularies: Vocabularies, limit: int) ->
     short = _shortest(pairs)
     sources = [_words(vocabularies.source, pair.source) for pair in short]
     targets = [_words(vocabularies.target, pair.target) for pair in short]
-    spellings = _usual_spellings(sources), _usual_spellings(targets)
+    spellings = usual_spellings(sources), usual_spellings(targets)
     corpus = corpus_of([(_keys(source), _keys(target)) for source, target in zip(sources, targets, strict=True)])
     if not len(corpus.cells):
         return []
@@ -72,7 +72,7 @@ def _keys(words: Iterable[str]) -> list[str]:
     return [word.lower() for word in words]
 
 
-def _usual_spellings(texts: Sequence[Sequence[str]]) -> dict[str, str]:
+def usual_spellings(texts: Sequence[Sequence[str]]) -> dict[str, str]:
     """Return the most frequent spelling of each word by its lower case; texts begin with a capital, so a spelling
     there counts only for words that occur nowhere else."""
     inside, first = Counter[str](), Counter[str]()

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 
 import regard
 from regard.config.folder import Vocabularies
-from regard.tasks.translation.guide import MIN_WEIGHT, Guide, _chunk_numbers, _token_kinds, guided_loss
+from regard.tasks.translation.guide import MIN_WEIGHT, Guide, _chunk_numbers, _term_marks, _token_kinds, guided_loss
 from regard.text.batches import Batch
 from regard.text.examples import Example
 from regard.text.normal import tidy
 from regard.text.pairs import Pair
 from regard.text.punctuation import without_punctuation
-from regard.text.vocabulary import BYTES, PLACEHOLDERS, WORD_BEGINS, learn_subwords
+from regard.text.shown_terms import annotation
+from regard.text.vocabulary import BYTES, PLACEHOLDERS, TERM_MARKS, WORD_BEGINS, learn_subwords
 from tests.text.test_vocabulary import subwords, texts
 from tests.text.test_vocabulary import words as word_vocabulary
 from tests.training.toy import LEARNS, PAIRS
@@ -89,7 +90,7 @@ def test_chunks_are_counted_as_the_vocabulary_parts_them(text: str) -> None:
     tokens = vocabulary.encode(text)
     if not tokens or any(vocabulary.name(token) in BYTES[128:] for token in tokens):
         return
-    result = _chunk_numbers(torch.tensor([tokens]), _token_kinds(vocabulary))
+    result = _chunk_numbers(torch.tensor([tokens]), _token_kinds(vocabulary), _term_marks(vocabulary))
     assert int(result.max()) + 1 == len(vocabulary.chunks(tidy(text)))
 
 
@@ -139,3 +140,21 @@ def test_a_placeholder_attends_to_its_equal() -> None:
         if first == second and vocabulary.name(first) in PLACEHOLDERS
     }
     assert len(expected) == 2 and {tuple(link) for link in links.nonzero().tolist()} == expected
+
+
+def test_a_term_that_is_shown_is_linked_as_its_word() -> None:
+    """Also if punctuation is removed, so that there would be as many chunks."""
+    vocabulary = learn_subwords(["the boy, sees a mango."] * 5, 60, further=TERM_MARKS)
+    known = Guide([frozenset({(1, 1), (3, 0)})], [(4, 2)], Vocabularies(vocabulary, vocabulary), [(False, False)])
+    plain, shown = "the boy sees mango", f"the boy{annotation(['mango', 'a'])} sees mango{annotation(['sees the'])}"
+    rows = [
+        known.alignment([0], Batch.of([Example(*map(vocabulary.encode, (source, "sees boy")))]))[0]
+        for source in (plain, shown)
+    ]
+    pieces = vocabulary.encode(shown)
+    closing = [place + 1 for place, piece in enumerate(pieces) if piece == vocabulary.tokens[TERM_MARKS[1]]]
+    assert rows[1].shape[1] == len(pieces) + 1 and rows[1].any(1).tolist() == rows[0].any(1).tolist()
+    sees = rows[1][0].nonzero()[:, 0].tolist()
+    assert sees == list(range(sees[0], closing[1])), "mango and what is shown beside it"
+    boy = rows[1][len(vocabulary.encode("sees"))].nonzero()[:, 0].tolist()
+    assert boy == list(range(len(vocabulary.encode("the")), closing[0]))

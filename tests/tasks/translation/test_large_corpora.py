@@ -153,9 +153,10 @@ def test_the_vocabulary_is_learned_from_a_sample(file: Path, tmp_path: Path, mon
     assert "message" in {entry["kind"] for entry in toy.log(tmp_path / "m") if "sample of" in str(entry.get("text"))}
 
 
-def test_guided_attention_is_refused(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"training.guided_attention: expected 0 for a corpus of more than"):
-        small(tmp_path / "m", file, {"training.guided_attention": 0.5})
+@pytest.mark.parametrize("key", ["guided_attention", "glossary"])
+def test_what_needs_an_alignment_is_refused(file: Path, tmp_path: Path, key: str) -> None:
+    with pytest.raises(ValueError, match=rf"training.{key}: expected 0 for a corpus of more than"):
+        small(tmp_path / "m", file, {f"training.{key}": 0.5})
 
 
 def test_what_is_small_or_no_file_stays_in_memory(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.look.trace import MarkedTerm
+from regard.look.trace import MarkedTerm, Trace
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from regard.tasks.translation.terms import begins_word, marked
@@ -18,10 +18,12 @@ from tests.training import toy
 SOURCES = [source for source, _ in toy.PAIRS]
 
 
-@pytest.fixture(scope="module", params=["rnn", "transformer"])
+@pytest.fixture(scope="module", params=[("rnn", False), ("transformer", False), ("rnn", True), ("transformer", True)])
 def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """Translators without and with `training.glossary`."""
     out = tmp_path_factory.mktemp("terms") / "model"
-    recipe, settings = request.param, toy.RECIPES[request.param]
+    recipe, shown = request.param
+    settings = toy.RECIPES[recipe] | {"training.glossary": shown, "training.placeholders": 0.1}
     regard.train(toy.PAIRS, out, recipe=recipe, settings=settings, device="cpu", precision="fp32")
     return regard.load(out, "cpu", "fp32")
 
@@ -66,6 +68,32 @@ def test_a_term_of_the_prefix_is_not_asked_for_again(translator: Translator) -> 
     assert output.startswith("so") and "zebra" in output
 
 
+def test_terms_go_with_everything_else(translator: Translator) -> None:
+    """The source of a trace is the user's, whatever the model reads."""
+    source = "Rahul sees 25 books. Sita wants 31 mangoes."
+    glossary = Glossary.of([("sees", ["zebra", "zebras"]), ("mangoes", "अआ इई"), ("Sita", "=")])
+    texts = [source, SOURCES[0], source * 4]
+    answers = translator.answers(texts, Search(n_best=2), "so", True, glossary, keep="numbers", confidence=True)
+    for text, answer in zip(texts, answers, strict=True):
+        assert answer.source == text
+        for each in answer.translations:
+            assert "so" in each.text and all(number in each.text for number in ("25", "31") if number in text)
+            assert len(each.traces) > 1 or text != source * 4
+            for trace in each.traces:
+                assert all(word in text for word in trace.source.text.split())
+                assert len(trace.source.tokens) == len(trace.source.pieces)
+                assert trace.weights.shape == (len(trace.target.pieces), len(trace.source.pieces))
+                assert trace.weights.sum(1) == pytest.approx(1, abs=1e-3)
+                assert Trace.from_dict(trace.as_dict()).source == trace.source
+    assert all(form in answers[0].text for form in ("zebra", "अआ इई", "Sita"))
+    assert answers[0].translations[0].confidence is not None
+
+
+def test_an_ensemble_uses_terms(translator: Translator) -> None:
+    word = SOURCES[0].split()[-1].strip(".")
+    assert "zebra" in translator.ensemble(translator).translate(SOURCES[0], glossary=Glossary.of([(word, "zebra")]))
+
+
 def test_samples_are_refused(translator: Translator) -> None:
     with pytest.raises(ValueError, match="glossary: expected beam search with it, not samples"):
         translator.translate("a", Search(sample=True), glossary=Glossary.of([("a", "b")]))
@@ -95,3 +123,9 @@ def test_a_vocabulary_of_words_cannot_spell_other_words(tmp_path: Path) -> None:
     word = SOURCES[0].split()[0]
     with pytest.raises(ValueError, match="glossary: 'zebra' has a word that this model's vocabulary of words does not"):
         translator.translate(SOURCES[0], glossary=Glossary.of([(word, "zebra")]))
+
+
+def test_a_vocabulary_of_words_shows_no_terms(tmp_path: Path) -> None:
+    settings = {"vocabulary.kind": "words", "training.glossary": True}
+    with pytest.raises(ValueError, match=r"training.glossary: expected a vocabulary of subwords, got one of words"):
+        regard.train(toy.PAIRS, tmp_path / "words", settings=settings, recipe="rnn", device="cpu")

@@ -8,6 +8,8 @@ import pytest
 import regard
 from regard.look.trace import Trace
 from regard.tasks.translation.search_options import Search
+from regard.tasks.translation.tracing import spans
+from regard.text.vocabulary import learn_subwords
 from tests.training.toy import PAIRS, RECIPES
 
 SOURCES = [source for source, _ in PAIRS[:6]]
@@ -105,3 +107,11 @@ def test_a_source_in_capitals_keeps_its_text_and_places(translator: regard.Trans
             assert "".join(piece.text for piece in trace.source.pieces) == text.replace(" ", "")
             np.testing.assert_array_equal(trace.weights, plain.weights)
             assert translator.source_tokens(text) == list(plain.source.tokens)
+
+
+def test_pieces_of_characters_spelled_in_bytes_are_in_the_order_of_the_text() -> None:
+    vocabulary = learn_subwords(["so it is, \u00fcber"] * 5, 30)
+    for text in ("so \u0905\u0906 \u0907.", "\u6f22\u5b57 it", "\u0905"):
+        pieces = spans(vocabulary, vocabulary.encode(text), text)
+        assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
+        assert "".join(piece.text for piece in pieces) == text.replace(" ", "")
