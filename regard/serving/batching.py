@@ -26,7 +26,7 @@ MAX_BATCH_CHARACTERS = 16_000  # of the texts of one computation, if they are se
 
 
 @dataclass(frozen=True)
-class TranslationOptions:
+class JobOptions:
     """What requests must have in common to be translated together."""
 
     beam: int | None = None  # None: the model's own
@@ -53,7 +53,7 @@ class TranslationJob:
 
     model: ServedModel
     texts: Sequence[Sequence[Part]]
-    options: TranslationOptions
+    options: JobOptions
     finish: Callable[[list[Answer]], Any]  # runs in the compute thread
     glossary: Glossary | None = None
     is_gone: Callable[[], Awaitable[bool]] = _never  # whether the client has disconnected
