@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 KEYS_VARIABLE = "REGARD_API_KEYS"
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 MAX_KEY_FILE = 1 << 20  # bytes
-ONEDNN_SHAPES = "128"  # shapes of matrix products whose kernels stay in memory
+SHAPE_CACHES = {"LRU_CACHE_CAPACITY": "64", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
+"""how many shapes of matrix products torch and oneDNN prepare for and remember: by default 1,024, which a server with
+batches of all sizes reaches slowly, and which take hundreds of megabytes. They read these variables once."""
 
 Models = Annotated[list[Path] | None, Argument(help="Folders of models. They are loaded on first use.")]
 StudioModels = Annotated[
@@ -116,6 +118,8 @@ def studio(
 
 def _settings(given: dict[str, Any], studio: bool) -> ServerSettings:
     """Return the settings that options ask for; raise a ValueError for those that do not go together."""
+    for name, value in SHAPE_CACHES.items():
+        os.environ.setdefault(name, value)
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"{missing[0]} is not installed; expected: pip install 'regard[studio]'")
@@ -177,8 +181,6 @@ def _keys(given: list[str], file: Path | None) -> frozenset[str]:
 
 
 def _run(settings: ServerSettings, threads: int | None, quiet: bool, open_browser: bool = False) -> None:
-    # oneDNN caches compiled kernels for 1,024 shapes, which take hundreds of megabytes. It reads this once.
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", ONEDNN_SHAPES)
     import torch
 
     from regard.serving.run import serve

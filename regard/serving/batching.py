@@ -28,7 +28,7 @@ MAX_BATCH_CHARACTERS = 16_000  # of the texts of one computation, if they are se
 
 
 @dataclass(frozen=True)
-class TranslationOptions:
+class JobOptions:
     """What requests must have in common to be translated together."""
 
     beam: int | None = None  # None: the model's own
@@ -45,6 +45,10 @@ class TranslationOptions:
         return replace(defaults, beam=beam, n_best=self.n_best, mbr=0 if plain else defaults.mbr)
 
 
+TranslationOptions = JobOptions
+"""the same, by the name that views of the studio import"""
+
+
 async def _never() -> bool:
     return False
 
@@ -55,7 +59,7 @@ class TranslationJob:
 
     model: ServedModel
     texts: Sequence[Sequence[Part]]
-    options: TranslationOptions
+    options: JobOptions
     finish: Callable[[list[Answer]], Any]  # runs in the compute thread
     glossary: Glossary | None = None
     is_gone: Callable[[], Awaitable[bool]] = _never  # whether the client has disconnected

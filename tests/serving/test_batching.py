@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from regard.serving import batching
-from regard.serving.batching import Batcher, TranslationJob, TranslationOptions
+from regard.serving.batching import Batcher, JobOptions, TranslationJob
 from regard.serving.compute import ComputeThread
 from regard.serving.errors import RequestError
 from regard.serving.metrics import ServerMetrics
@@ -51,11 +51,11 @@ class FakeModel:
         return await self.compute.run(lambda: function(self.translator))
 
 
-def job(model: Any, *texts: str, options: TranslationOptions | None = None, **more: Any) -> TranslationJob:
+def job(model: Any, *texts: str, options: JobOptions | None = None, **more: Any) -> TranslationJob:
     def finish(answers: list[Answer]) -> list[str]:
         return [answer.text for answer in answers]
 
-    return TranslationJob(model, [[text] for text in texts], options or TranslationOptions(), finish, **more)
+    return TranslationJob(model, [[text] for text in texts], options or JobOptions(), finish, **more)
 
 
 async def under_way(model: FakeModel, batcher: Batcher) -> asyncio.Task[Any]:
@@ -67,7 +67,7 @@ async def under_way(model: FakeModel, batcher: Batcher) -> asyncio.Task[Any]:
 
 def test_requests_that_wait_are_translated_together() -> None:
     async def scenario() -> None:
-        model, batcher, wide = FakeModel(), Batcher(ServerMetrics(), 100, 4), TranslationOptions(beam=9)
+        model, batcher, wide = FakeModel(), Batcher(ServerMetrics(), 100, 4), JobOptions(beam=9)
         first = await under_way(model, batcher)
         jobs = [job(model, "a", "b"), job(model, "c", options=wide), job(model, "d"), job(model, "e", "f")]
         tasks = [asyncio.create_task(batcher.run(each)) for each in jobs]
@@ -123,7 +123,7 @@ def _broken(model: FakeModel) -> TranslationJob:
     def finish(answers: list[Answer]) -> Any:
         raise KeyError
 
-    return TranslationJob(model, [["x"]], TranslationOptions(), finish)  # type: ignore[arg-type]
+    return TranslationJob(model, [["x"]], JobOptions(), finish)  # type: ignore[arg-type]
 
 
 def test_clients_that_have_gone_are_dropped() -> None:
@@ -170,7 +170,7 @@ def test_a_glossary_for_each_request() -> None:
         model, batcher = FakeModel(), Batcher(ServerMetrics(), 100, 64)
         model.translator.search = Search(mbr=4)
         first = await under_way(model, batcher)
-        options = TranslationOptions(has_terms=True)
+        options = JobOptions(has_terms=True)
         terms = [Glossary.of([("a", "b")]), Glossary.of([("c", "d")])]
         jobs = [
             job(model, "x", "y", options=options, glossary=terms[0]),

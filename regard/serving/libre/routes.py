@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from regard.serving.batching import TranslationJob, TranslationOptions
+from regard.serving.batching import JobOptions, TranslationJob
 from regard.serving.detection import DetectedLanguage
 from regard.serving.errors import RequestError, described
 from regard.serving.guard import AUTHORIZED, missing_key
@@ -184,7 +184,7 @@ async def _translated_file(request: Request, server: ServerState, file: Segmente
     def finish(answers: list[Answer]) -> bytes:
         return file.result([answer.translations[0].content for answer in answers])[0].encode()
 
-    job = TranslationJob(model, file.segments, TranslationOptions(), finish, is_gone=request.is_disconnected)
+    job = TranslationJob(model, file.segments, JobOptions(), finish, is_gone=request.is_disconnected)
     translated: bytes = await server.batcher.run(job)
     return translated
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.alignment.extract import links_of
 from regard.look.trace import Side, Trace
-from regard.serving.batching import TranslationOptions
+from regard.serving.batching import JobOptions
 from regard.serving.errors import RequestError
 from regard.serving.libre.fields import RequestFields, parsed_json
 from regard.serving.libre.languages import language_name
@@ -36,7 +36,7 @@ class TranslateRequest:
     is_html: bool
     alternatives: int
     model: str | None
-    options: TranslationOptions
+    options: JobOptions
     glossary: Glossary | None
     keep: Keep | None
     alignment: bool
@@ -53,7 +53,7 @@ class TranslateRequest:
             raise RequestError(400, f"format: expected {' or '.join(FORMATS)}, got {markup[:60]!r}")
         alternatives = fields.whole("alternatives", 0, 0, limits.alternatives) or 0
         glossary, trace = glossary_of(fields, limits), fields.flag("trace")
-        options = TranslationOptions(
+        options = JobOptions(
             beam=fields.whole("beam", None, 1, limits.beam),
             n_best=1 + (alternatives if markup != "html" else 0),
             prefix=fields.text("prefix")[: limits.characters],
