@@ -45,10 +45,6 @@ class JobOptions:
         return replace(defaults, beam=beam, n_best=self.n_best, mbr=0 if plain else defaults.mbr)
 
 
-TranslationOptions = JobOptions
-"""the same, by the name that views of the studio import"""
-
-
 async def _never() -> bool:
     return False
 

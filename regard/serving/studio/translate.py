@@ -14,7 +14,7 @@ from regard.look.diagnostics import MISSED, REPEATED, diagnose
 from regard.look.page import page
 from regard.look.page_data import of_traces
 from regard.look.trace import AttentionWeights, Trace
-from regard.serving.batching import TranslationJob, TranslationOptions
+from regard.serving.batching import JobOptions, TranslationJob
 from regard.serving.server import Server
 from regard.serving.studio.requests import InteractiveOptions, ModelName, check_length
 from regard.tasks.translation.answer import Answer
@@ -75,7 +75,7 @@ async def translate(request: TextRequest, server: Server, http: Request) -> dict
     check_length("text", request.text, server.settings.limits)
     model = server.store.translator(request.model)
     confidence = request.details and "confidence" in model.card
-    options = TranslationOptions(details=request.details, confidence=confidence, has_terms=bool(request.glossary))
+    options = JobOptions(details=request.details, confidence=confidence, has_terms=bool(request.glossary))
     finish = described if request.details else plain
     job = TranslationJob(model, request.parts, options, finish, request.terms, http.is_disconnected)
     return cast(dict[str, Any], await server.batcher.run(job))
