@@ -199,6 +199,21 @@ OPTIONS: dict[str, dict[str, Value]] = {
         "--quiet": FLAG,
         **SHARED,
     },
+    "tune": {
+        "--dev": usually("few.tsv", "few-labels.tsv"),
+        "--replay": usually("few.tsv", "few-labels.tsv", "pairs.jsonl"),
+        "--old-dev": usually("few.tsv", "few-labels.tsv"),
+        "--out": one_of("out/model", "out/new/model", "rnn", "few.tsv", "folder", "/dev/null"),
+        "--set": one_of("training.pull=0", "training.pull=x", "model.decoder=8", "search.beam=2", "x"),
+        "--minutes": one_of("0", "-1", "nan", "x"),
+        "--resume": FLAG,
+        "--overwrite": FLAG,
+        "--reverse": FLAG,
+        "--json": FLAG,
+        "--quiet": FLAG,
+        "--seed": whole(-1, 5),
+        **SHARED,
+    },
     "compare": {
         "--dev": usually("few.tsv"),
         "--recipe": one_of("rnn", "transformer", "tiny.toml", "article", "classify", "odd.toml", "x"),
@@ -225,7 +240,7 @@ OPTIONS: dict[str, dict[str, Value]] = {
     "demo": {"--minutes": one_of("0", "x", "-3"), "--seed": one_of("-1", "x")},
 }
 COMMANDS = ["translate"] * 22 + ["classify"] * 16 + ["evaluate"] * 15 + ["align"] * 15 + ["look"] * 18 + ["pattern"] * 8
-COMMANDS += ["train"] * 5 + ["compare"] * 4 + ["demo"]
+COMMANDS += ["train"] * 4 + ["tune"] * 2 + ["compare"] * 3 + ["demo"]
 RECIPES = ["odd.toml", "broken.toml", "no.toml", "tiny.toml", "tiny-transformer.toml"]
 
 
@@ -261,6 +276,8 @@ def command_line(number: int) -> CommandLine:
         arguments += ["--recipe", suited if draw.random() < 0.8 else draw.choice(RECIPES)]
         if "--best" in arguments:  # several trainings take too long: refused, because there is nothing to resume
             arguments += ["--resume"]
+    if command == "tune":
+        arguments += ["--set", "training.epochs=1"]
     if command == "compare":  # refused at the latest because the comparison there began with other data
         arguments += ["--out", "comparison", "--resume"]
     return CommandLine([command, *arguments], _stdin(draw))
@@ -289,6 +306,10 @@ def _positional(command: str, draw: Draw) -> list[str]:
         data = "labels.tsv" if task == "classify" else "few.tsv"
         given = [usually(data, "pairs.tsv")(draw), "--task", task]
         return given if draw.random() < 0.2 else [*given, "--out", "out/model"]
+    if command == "tune":
+        given = model(draw, "evaluate")
+        new = usually("few-labels.tsv" if given == "classifier" else "few.tsv")(draw)
+        return [given, new] if draw.random() < 0.2 else [given, new, "--out", "out/model"]
     if command == "compare":
         return [usually("few.tsv", "pairs.tsv", "pairs.jsonl")(draw)]
     return [draw.choice(PATTERNS)] if command == "pattern" else []

@@ -182,7 +182,7 @@ def fault(line: CommandLine, ended: Ended) -> str | None:
         return f"exit code {ended.code}"
     if lines.pop() != "":
         return "standard error does not end with a line end"
-    trains = line.arguments[:1] in (["train"], ["compare"])
+    trains = line.arguments[:1] in (["train"], ["tune"], ["compare"])
     strange = [report for report in lines if not report.startswith("regard: ")]
     if strange and not (trains and ended.code == 0) and not (trains and lines[-1].startswith("regard: ")):
         return f"standard error has {strange[0]!r}"
