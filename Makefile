@@ -35,13 +35,13 @@ benchmark: $(STAMP)
 	$(BIN)/python benchmarks/cpu_attention.py
 
 # torch comes first and pinned, so that nothing pulls another build of it. Of argostranslate, only the client of
-# LibreTranslate's API is tested, which needs none of its dependencies.
+# LibreTranslate's API is tested, which needs none of its dependencies; in a folder of its own, because it brings a package `tests`.
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "regard needs Python 3.11 or later, and there is none; name one: make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
-	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps argostranslate
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps --target .venv/clients argostranslate
 	touch $(STAMP)
 
 clean:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
-from argostranslate.apis import LibreTranslateAPI as ArgosAPI
 from deep_translator import LibreTranslator
 from deep_translator.exceptions import AuthorizationException
 from libretranslatepy import LibreTranslateAPI
@@ -36,7 +36,17 @@ def locked_address(german_folder: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("client", [LibreTranslateAPI, ArgosAPI], ids=["libretranslatepy", "argostranslate"])
+@pytest.fixture(params=["libretranslatepy", "argostranslate"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
+    """A class of clients. That of argostranslate is in a folder of its own, because it brings a package `tests`."""
+    if request.param == "libretranslatepy":
+        return LibreTranslateAPI
+    monkeypatch.syspath_prepend(Path(sys.prefix) / "clients")
+    from argostranslate.apis import LibreTranslateAPI as ArgosAPI
+
+    return ArgosAPI
+
+
 def test_python_clients(client: type, api_address: str, locked_address: str, expected: str) -> None:
     api = client(api_address)
     assert api.translate(TEXT, "en", "de") == expected
