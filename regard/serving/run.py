@@ -98,6 +98,7 @@ def http_server(settings: ServerSettings) -> HttpServer:
     config = uvicorn.Config(
         app,
         http=type("Protocol", (TimedProtocol,), {"seconds": settings.limits.body_seconds}),
+        log_config=None,  # uvicorn's own would close the log handlers of this process
         log_level="warning",
         access_log=False,
         server_header=False,

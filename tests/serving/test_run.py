@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import re
 import signal
 import socket
@@ -16,7 +18,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from regard.serving.run import TimedProtocol, listening_socket
+from regard.serving.run import TimedProtocol, http_server, listening_socket
 from regard.serving.settings import Limits, ServerSettings
 from tests.serving.live import running
 
@@ -108,3 +110,14 @@ def test_models_leave_memory(translator_folder: Path) -> None:
             assert time.monotonic() < end, "the model stays in memory"
             time.sleep(0.05)
         assert requests.post(f"{address}/translate", json=asked, timeout=30).status_code == 200
+
+
+def test_log_handlers_of_the_process_stay_open() -> None:
+    class ClosingHandler(logging.StreamHandler[io.StringIO]):
+        def close(self) -> None:
+            self.stream.close()
+            super().close()
+
+    handler = ClosingHandler(io.StringIO())
+    http_server(ServerSettings([]))
+    assert not handler.stream.closed
