@@ -81,7 +81,7 @@ export class Grid extends View {
       "grid-template-columns": `repeat(${shown.width}, ${wide}px)`,
     };
     const many = shown.width * shown.height > BUILT;
-    const content = many ? painted(shown, this.sizes, this.right) : built(shown, this.sizes);
+    const content = many ? painted(shown, this.sizes) : built(shown, this.sizes);
     return make("div", { class: "cells", style }, content,
       this.across, this.down, this.veil, this.mark);
   }
@@ -169,12 +169,19 @@ function built(shown, sizes) {
   });
 }
 
-function painted(shown, sizes, right) {
-  const canvas = make("canvas", { width: shown.width, height: shown.height, "aria-hidden": "true" });
+function painted(shown, sizes) {
+  const canvas = pixels(shown);
   canvas.style.setProperty("width", `${shown.width * sizes.wide}px`);
   canvas.style.setProperty("height", `${shown.height * sizes.high}px`);
+  return canvas;
+}
+
+/** A picture as one pixel for each value, which the browser enlarges. */
+export function pixels(shown) {
+  const canvas = make("canvas", { width: shown.width, height: shown.height, "aria-hidden": "true" });
   const pen = canvas.getContext("2d");
   const image = pen.createImageData(shown.width, shown.height);
+  const right = shown.columns.direction === "rtl";
   for (let row = 0; row < shown.height; row += 1) {
     for (let column = 0; column < shown.width; column += 1) {
       const across = right ? shown.width - 1 - column : column;

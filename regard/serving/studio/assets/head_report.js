@@ -1,7 +1,8 @@
 /* The head report: a small picture of each head, what it does, and how widely it looks. */
 
 import { attentionPicture, number } from "../look/data.js";
-import { make, mixed } from "../look/drawing.js";
+import { make } from "../look/drawing.js";
+import { pixels } from "../look/grid.js";
 
 const NAMES = { cross: "Cross-attention", encoder: "Encoder self-attention", decoder: "Decoder self-attention" };
 const KINDS = {
@@ -20,7 +21,7 @@ export function makeHeadReport(trace, reports, choose) {
       const { layer, head } = report;
       const choice = { attention, layer, head };
       const button = make("button", { type: "button", class: "head-card", click: () => choose(choice) },
-        thumbnail(attentionPicture(trace, { ...choice, level: "words" })), describe(report, own.length > 1));
+        pixels(attentionPicture(trace, { ...choice, level: "words" })), describe(report, own.length > 1));
       buttons.push([button, choice]);
       return make("li", {}, button);
     });
@@ -49,20 +50,4 @@ function describe({ layer, head, kind, share, entropy, aer }, several) {
     make("span", {}, KINDS[kind] ?? kind, " ", numeral(`${number(100 * share, 0)} %`)),
     make("span", {}, numeral(number(entropy)), " bits"),
     aer === null ? null : make("span", {}, "alignment error ", numeral(number(aer))));
-}
-
-/** The weights as one pixel each, enlarged by the browser. */
-function thumbnail(shown) {
-  const canvas = make("canvas", { width: shown.width, height: shown.height, "aria-hidden": "true" });
-  const pen = canvas.getContext("2d");
-  const image = pen.createImageData(shown.width, shown.height);
-  const right = shown.columns.direction === "rtl";
-  for (let row = 0; row < shown.height; row += 1) {
-    for (let column = 0; column < shown.width; column += 1) {
-      const across = right ? shown.width - 1 - column : column;
-      image.data.set([...mixed(shown.at(row, column), shown.top), 255], 4 * (row * shown.width + across));
-    }
-  }
-  pen.putImageData(image, 0, 0);
-  return canvas;
 }
