@@ -123,8 +123,10 @@ class TunedTask(Task):
             facts=new.facts | {"old_dev": {name: fact for name, fact in old.facts.items() if name != "probes"}},
         )
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
+    def rehearse(
+        self, device: torch.device, precision: Precision, trained: bool, limit: float, world: World = ALONE
+    ) -> float | None:
         """Time the final scoring: of both dev parts, before and after."""
         parts = [self.inner] if self.old is None else [self.inner, self.old]
-        seconds = [part.rehearse(device, precision, trained, world) for part in parts]
+        seconds = [part.rehearse(device, precision, trained, limit, world) for part in parts]
         return None if None in seconds else 2 * sum(each for each in seconds if each is not None)

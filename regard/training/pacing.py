@@ -94,7 +94,9 @@ class Pacing:
 
     def _rehearsed(self, trained: bool) -> float | None:
         """Return the seconds that a sample of the final scoring, shared by all processes, takes the first one."""
-        return self._world.broadcast(self._task.rehearse(self._device, self._precision, trained, self._world))
+        assert self._clock.limit is not None
+        seconds = self._task.rehearse(self._device, self._precision, trained, self._clock.limit, self._world)
+        return self._world.broadcast(seconds)
 
     def _outdated(self, plan: Schedule | None) -> bool:
         """Return whether the final scoring should be measured again.

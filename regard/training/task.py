@@ -123,11 +123,13 @@ class Task(ABC):
         The processes of `world` share the work.
         """
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
+    def rehearse(
+        self, device: torch.device, precision: Precision, trained: bool, limit: float, world: World = ALONE
+    ) -> float | None:
         """Measure on a sample how many seconds the final scoring of all of dev would take; None: unknown.
 
-        The outputs of a model that is not yet `trained` may have any length: they are taken to be as long as the
-        references.
+        `limit` is the time limit of the run in seconds. The outputs of a model that is not yet `trained` may have any
+        length: they are taken to be as long as the references.
         """
         return None
 

@@ -104,7 +104,9 @@ class Task:
         self.tried.append(max_sources)
         return Validation(float(self.done), "", "", {}, 1.0 / self.done)
 
-    def rehearse(self, device: torch.device, precision: Any, trained: bool, world: World = ALONE) -> float | None:
+    def rehearse(
+        self, device: torch.device, precision: Any, trained: bool, limit: float, world: World = ALONE
+    ) -> float | None:
         took = self.costs.final / 16 * (self._longer if trained else 1.0)
         if self.spike and self.time.now - self.time.began > self.spike:
             self.spike, took = 0.0, 6 * took

@@ -205,7 +205,9 @@ class ClassificationTask(TextTask):
         constant = CONSTANT if no_better_than_constant(scores, [pair.target for pair in dev]) else ""
         return Validation(score, summary, example, facts, scores.log_loss, constant)
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
+    def rehearse(
+        self, device: torch.device, precision: Precision, trained: bool, limit: float, world: World = ALONE
+    ) -> float | None:
         """Time the labelling of a sample of dev: calibration and evaluation each label all of it. On a GPU, where the
         first batch may also compile, the time is unknown."""
         if device.type != "cpu":

@@ -40,7 +40,8 @@ from regard.tasks.translation.regression import (
 )
 from regard.tasks.translation.word_features import FEATURES, TranslatedPart
 
-MAX_SOURCES = 300  # that the calibration at the end of a training uses
+MIN_SOURCES, MAX_SOURCES = 30, 300  # that the calibration at the end of a training uses
+SOURCES_PER_SECOND = 1  # of the time limit of a run: otherwise calibration would take a third of half a minute
 MIN_SENTENCES = 10  # with fewer, the confidence of a sentence is the mean of its words
 
 
@@ -58,6 +59,11 @@ class Calibration(NamedTuple):
     model: ConfidenceModel
     words: Vector | None  # [words]
     sentences: Vector | None  # [sentences]
+
+
+def calibration_sources(limit: float | None) -> int:
+    """Return how many sources of dev the calibration at the end of a run of `limit` seconds uses at most."""
+    return MAX_SOURCES if limit is None else max(MIN_SOURCES, min(MAX_SOURCES, round(SOURCES_PER_SECOND * limit)))
 
 
 def rated_words(

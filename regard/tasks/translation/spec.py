@@ -27,13 +27,19 @@ from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
 from regard.tasks.translation.answer import Answer
-from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
+from regard.tasks.translation.calibration import (
+    calibrated_confidence,
+    calibration_sources,
+    rated_sentences,
+    rated_words,
+)
 from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask, TunedModel
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
+from regard.training.clock import limit_seconds
 from regard.training.progress import Screen
 
 SHOWN = 20  # sentences that a diagnosis lists
@@ -91,7 +97,8 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     def score(self, model: Translator, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> Scores:
         """Score a model on dev; before, choose its length penalty there if the recipe leaves it open. Its confidence is
         calibrated on the same translations."""
-        results = final_results(model, *group(dev), world=world)
+        limit = limit_seconds(model.card.get("run", {}).get("minutes"))
+        results = final_results(model, *group(dev), calibration_sources(limit), world)
         search = replace(model.recipe.search, length_penalty=results.length_penalty)
         model.recipe = replace(model.recipe, search=search)
         if results.choice is not None:

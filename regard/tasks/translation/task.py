@@ -26,7 +26,7 @@ from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.anchors import find_anchors
-from regard.tasks.translation.calibration import MAX_SOURCES
+from regard.tasks.translation.calibration import calibration_sources
 from regard.tasks.translation.final_scoring import final_results
 from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.linked_terms import find_terms
@@ -223,7 +223,9 @@ class TranslationTask(TextTask):
         )
         return validate(inputs, number, device, world)
 
-    def rehearse(self, device: torch.device, precision: Precision, trained: bool, world: World = ALONE) -> float | None:
+    def rehearse(
+        self, device: torch.device, precision: Precision, trained: bool, limit: float, world: World = ALONE
+    ) -> float | None:
         """Time the final scoring of a batch of sources of middling length, with the choice of an open length penalty
         and the calibration of confidence.
 
@@ -241,7 +243,8 @@ class TranslationTask(TextTask):
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
         score(sample[:1], sample_references[:1])  # so that imports are not timed
         began = time.monotonic()
-        calibrated = -(-count * MAX_SOURCES // max(MAX_SOURCES, len(sources)))
+        calibrated = calibration_sources(limit)
+        calibrated = -(-count * calibrated // max(calibrated, len(sources)))
         final_results(translator, sample, sample_references, calibrated, world)
         seconds = time.monotonic() - began
         self.model.train()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -93,6 +94,15 @@ def test_at_most_so_many_sources_are_used(tmp_path: Path) -> None:
     results = final_results(model, sources, references, calibrated=5)
     assert results.confidence is not None and results.confidence["sources"] <= 5
     assert results.scores.sources == 40
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(None, 300), (60, 300), (2, 120), (0.1, 30)])
+def test_a_short_run_uses_fewer_sources(minutes: float | None, expected: int, tmp_path: Path) -> None:
+    model = small(tmp_path / "model")
+    model.card["run"]["minutes"] = minutes
+    with patch("regard.tasks.translation.spec.final_results", wraps=final_results) as used:
+        TRANSLATION.score(model, toy.pairs(5), print)
+    assert used.call_args.args[3] == expected
 
 
 def test_a_model_is_calibrated_again_on_other_pairs(tmp_path: Path) -> None:

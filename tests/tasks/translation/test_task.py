@@ -102,10 +102,10 @@ def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
 
 def test_a_rehearsal_says_what_the_final_scoring_takes() -> None:
     given = task("rnn")
-    seconds = given.rehearse(torch.device("cpu"), "fp32", trained=True)
+    seconds = given.rehearse(torch.device("cpu"), "fp32", trained=True, limit=60.0)
     assert seconds is not None and 1 < seconds < 30
     assert given.model.training
-    assert given.rehearse(torch.device("cuda"), "fp32", trained=True) is None
+    assert given.rehearse(torch.device("cuda"), "fp32", trained=True, limit=60.0) is None
 
 
 def test_single_words_follow_the_pairs_and_are_guided_too() -> None:
