@@ -26,6 +26,7 @@ PARTS = {
     "library": ["test_library.py"],
     "translators": ["test_translators.py"],
     "runs": ["test_runs.py"],
+    "deterministic": ["test_deterministic.py"],
     "classifiers": ["test_classifiers.py"],
     "distributed": ["test_distributed.py"],
 }
