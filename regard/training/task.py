@@ -40,6 +40,15 @@ class Validation:
     """why the model is no better than a constant answer; empty if it is better"""
 
 
+def evenly_spaced(count: int, most: int) -> list[int]:
+    """Return the positions of at most `most` of `count` examples, evenly spaced.
+
+    Files are often sorted, by length or by label: the first examples of dev would be the shortest, or of one label.
+    """
+    chosen = min(count, most)
+    return [position * (count - 1) // max(1, chosen - 1) for position in range(chosen)]
+
+
 class Task(ABC):
     """A model with its data."""
 
@@ -118,7 +127,7 @@ class Task(ABC):
         max_sources: int = MAX_VALIDATION_SOURCES,
         world: World = ALONE,
     ) -> Validation:
-        """Score the model on the first `max_sources` of dev; the `number`-th source is shown as the example.
+        """Score the model on `max_sources` of dev, evenly spaced; the `number`-th source is shown as the example.
 
         The processes of `world` share the work.
         """

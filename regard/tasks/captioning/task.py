@@ -31,7 +31,7 @@ from regard.text.vocabulary import Vocabulary, learn
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import ONE, MakeBatch, Shares, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation, evenly_spaced
 
 BATCH = 128  # images that are captioned together
 
@@ -100,7 +100,7 @@ class CaptioningTask(TextTask):
     def validate(
         self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
     ) -> Validation:
-        images = self.dev.subset(torch.arange(min(max_sources, len(self.dev))))
+        images = self.dev.subset(torch.tensor(evenly_spaced(len(self.dev), max_sources)))
         self.model.eval()
         captions = world.map(range(len(images)), lambda rows: self._captions(images.pixels[list(rows)], device))
         self.model.train()

@@ -34,7 +34,7 @@ from regard.text.pairs import Pair
 from regard.text.vocabulary import learn
 from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import ONE, MakeBatch, Shares, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation, evenly_spaced
 
 MAX_FITTED_WORDS = 4_000_000  # words of training texts that `tfidf` is fitted to at most
 MAX_REHEARSED = 100  # texts of dev on which the time of the final scoring is measured
@@ -174,7 +174,7 @@ class ClassificationTask(TextTask):
     def validate(
         self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
     ) -> Validation:
-        dev = self.dev[:max_sources]
+        dev = [self.dev[row] for row in evenly_spaced(len(self.dev), max_sources)]
         labeller = Labeller(self.model, self.reader, self.labels, {})
         self.model.eval()
         labellings = world.map([pair.source for pair in dev], lambda texts: labeller.label(texts, device))

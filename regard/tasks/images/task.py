@@ -17,7 +17,7 @@ from regard.runtime.distributed import ALONE, World
 from regard.tasks.images.data import Images
 from regard.training.checkpoint import Progress
 from regard.training.plan import MAX_VALIDATION_SOURCES
-from regard.training.task import ONE, MakeBatch, NewTask, Shares, Validation
+from regard.training.task import ONE, MakeBatch, NewTask, Shares, Validation, evenly_spaced
 
 BATCH = 256  # images that are classified together
 
@@ -92,7 +92,7 @@ class ImageTask(NewTask):
     def validate(
         self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
     ) -> Validation:
-        images = self.dev.subset(torch.arange(min(max_sources, len(self.dev))))
+        images = self.dev.subset(torch.tensor(evenly_spaced(len(self.dev), max_sources)))
         self.model.eval()
         predicted = image_logits(self.model, images.pixels, device).argmax(-1)
         self.model.train()

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from regard.metrics.translation import Scores, score
 from regard.runtime.distributed import ALONE, World
 from regard.tasks.translation.calibration import MAX_SOURCES, RatedWords, calibrated_confidence, rated_words
 from regard.tasks.translation.length_penalty import DEFAULT, PenaltyChoice, RankedTranslation, choose_penalty
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
+from regard.training.task import evenly_spaced
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def final_results(
         search = replace(translator.search, length_penalty=penalty)
         translations = world.map(sources, lambda own: _translated(translator, own, search))
     scores = score([each.text for each in translations], references)
-    rows = np.linspace(0, len(sources) - 1, min(len(sources), calibrated)).astype(int).tolist()
+    rows = evenly_spaced(len(sources), calibrated)
     chosen, known = [translations[row] for row in rows], [references[row] for row in rows]
     return FinalResults(scores, penalty, choice, _confidence(translator, chosen, known, world))
 

@@ -44,7 +44,7 @@ from regard.text.weighted import drawn_rows
 from regard.training.checkpoint import Progress
 from regard.training.loss import smoothed_loss
 from regard.training.plan import MAX_VALIDATION_SOURCES, Schedule
-from regard.training.task import ONE, MakeBatch, Shares, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation, evenly_spaced
 
 MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
 
@@ -218,9 +218,9 @@ class TranslationTask(TextTask):
         self, number: int, device: torch.device, max_sources: int = MAX_VALIDATION_SOURCES, world: World = ALONE
     ) -> Validation:
         sources, references = group(self.dev)
-        inputs = ValidationInputs(
-            self.model, self.vocabularies, self.limit, sources[:max_sources], references[:max_sources]
-        )
+        rows = evenly_spaced(len(sources), max_sources)
+        chosen, known = [sources[row] for row in rows], [references[row] for row in rows]
+        inputs = ValidationInputs(self.model, self.vocabularies, self.limit, chosen, known)
         return validate(inputs, number, device, world)
 
     def rehearse(

@@ -100,6 +100,14 @@ def test_batches_are_made_smaller_unless_their_size_was_set() -> None:
     assert task("rnn", **{"training.batch_tokens": 999}).smallest_batch_fraction == 1
 
 
+def test_a_validation_of_a_part_of_dev_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are often sorted by length: the first sources of dev would be the shortest."""
+    given, used = TranslationTask.of(PAIRS, PAIRS, read_recipe("rnn", {}), 1), list[str]()
+    monkeypatch.setattr("regard.tasks.translation.task.validate", lambda inputs, *_: used.extend(inputs.sources))
+    given.validate(0, torch.device("cpu"), 3)
+    assert used == ["a b c", "c a c a c", "a d"]
+
+
 def test_a_rehearsal_says_what_the_final_scoring_takes() -> None:
     given = task("rnn")
     seconds = given.rehearse(torch.device("cpu"), "fp32", trained=True, limit=60.0)
