@@ -18,6 +18,7 @@ from regard.training.task import Task
 
 FINAL_COST = 5  # where it is not measured, the final scoring of a source takes as long as so many validations of it
 UNKNOWN_FINAL = 0.15  # the fraction of the time limit assumed for the final scoring before it is measured
+EARLY = 0.1  # where it is not measured, a run validates first after this fraction of its updates, to learn what that takes
 RESIZING_PERIOD = 0.25  # the fraction of a run in which the batch size may still change
 MIN_VALIDATIONS = 6  # in a short run, a validation uses so few sources that this many validations fit
 MIN_VALIDATION_SOURCES = 100  # sources of dev that a validation uses at least
@@ -47,7 +48,7 @@ class Pacing:
         self._task, self._average, self._clock = task, average, clock
         self._device, self._precision, self._world = device, precision, world
         self._on_cpu = device.type == "cpu"
-        self._measured = 0.0  # when the final scoring was measured
+        self._measured = 0.0  # when the final scoring was measured; 0: it is only assumed
 
     def batch_fraction(self, progress: Progress) -> float:
         """Return the present batch size as a fraction of the recipe's; a run by the clock begins with the smallest."""
@@ -142,9 +143,12 @@ class Pacing:
         a_validation = before.validation_seconds
         recipe, done, tried = self._task.recipe, progress.update, progress.last_validation
         plan = by_clock(recipe.training, self._clock.limit, left, an_update, a_validation, done, tried)
+        validations = plan.validations
+        if not self._measured and not tried:
+            validations = tuple(sorted({max(done, round(EARLY * plan.updates), 1), *validations}))
         if batch != before.batch_fraction:
             before = replace(before, batch_fraction=batch, update_seconds=0.0)
-        before = replace(before, updates=plan.updates, validations=plan.validations, warmup=plan.warmup)
+        before = replace(before, updates=plan.updates, validations=validations, warmup=plan.warmup)
         return replace(before, settled=plan.settled, peak_factor=recipe.model.rate_factor(batch))
 
     def _known(self, plan: Schedule | None, final: float | None) -> Schedule:

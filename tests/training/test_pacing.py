@@ -97,6 +97,19 @@ def test_a_run_of_many_minutes_has_the_recipes_validations(tmp_path: Path, monke
     assert set(task.tried) == {1000} and set(task.sizes[100:]) == {1.0}
 
 
+@pytest.mark.parametrize("seconds", [60.0, 450.0])
+def test_a_run_whose_final_scoring_cannot_be_rehearsed_takes_its_time(
+    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU: the first validation comes early, and says what validations and the final scoring take."""
+    task = Task(Time(), Costs(0.01, 0.02, 0.001, 5.0, early=4.0), smallest_batch_fraction=1.0)
+    monkeypatch.setattr(task, "rehearse", lambda *_: None)
+    loop = run(task, seconds, tmp_path, monkeypatch)
+    assert 0.9 * seconds <= task.time.now - task.time.began <= 1.03 * seconds
+    first, *others = [score.update for score in loop.progress.scores]
+    assert first <= 0.2 * loop.progress.update and len(others) >= 4
+
+
 @pytest.mark.parametrize("spike", [7.0, 20.0, 30.0])
 def test_a_busy_moment_does_not_end_a_run(spike: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The final scoring of 6 s seems to take 36."""
