@@ -18,7 +18,7 @@ from regard.training.task import Task
 
 FINAL_COST = 5  # where it is not measured, the final scoring of a source takes as long as so many validations of it
 UNKNOWN_FINAL = 0.15  # the fraction of the time limit assumed for the final scoring before it is measured
-EARLY = 0.1  # where it is not measured, the fraction of the updates after which a run validates first, to learn its cost
+EARLY = 0.1  # where it is not measured, the fraction of the updates after which a run first validates, to measure it
 RESIZING_PERIOD = 0.25  # the fraction of a run in which the batch size may still change
 MIN_VALIDATIONS = 6  # in a short run, a validation uses so few sources that this many validations fit
 MIN_VALIDATION_SOURCES = 100  # sources of dev that a validation uses at least
