@@ -10,18 +10,17 @@ import typer
 from typer import Argument, Option
 
 from regard.commands import options
+from regard.commands.groups import with_groups
 
 
+@with_groups
 def calibrate(
     model: options.Model,
     pairs: Annotated[list[Path], Argument(help="Sentence pairs as for train, which the model was not trained on.")],
-    reverse: options.Reverse = False,
-    from_: options.From = None,
-    to: options.To = None,
+    *,
+    sides: options.SideOptions,
     json_: Annotated[bool, Option("--json", help="Print JSON: the new entry of the card.")] = False,
-    device: options.Device = None,
-    threads: options.Threads = None,
-    precision: options.Precision = "auto",
+    on: options.DeviceOptions,
 ) -> None:
     """Fit the confidence of a translator on sentence pairs, and write it into its folder.
 
@@ -29,10 +28,10 @@ def calibrate(
     """
     from regard.tasks.registry import TRANSLATION, require_task
 
-    options.set_threads(threads)
-    languages = options.languages_of(pairs, from_, to)
+    options.set_threads(on.threads)
+    languages = sides.languages_of(pairs)
     require_task(TRANSLATION, model)
-    entry = TRANSLATION.calibrate(model, pairs, reverse, languages, device, precision)  # type: ignore[arg-type]
+    entry = TRANSLATION.calibrate(model, pairs, sides.reverse, languages, on.device, on.precision)  # type: ignore[arg-type]
     typer.echo(json.dumps(entry, ensure_ascii=False, indent=2) if json_ else "\n".join(_lines(entry)))
 
 

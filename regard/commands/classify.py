@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from regard.commands import options
+from regard.commands.groups import with_groups
 from regard.commands.input import chunks
 from regard.commands.look_output import LookOutput
 from regard.commands.options import refuse_idle
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from regard.tasks.classification.labelling import Labelling
 
 
+@with_groups
 def classify(
     model: Annotated[Path, Argument(help="The folder of a classifier.")],
-    text: options.Texts = None,
-    input_: options.Input = None,
-    output: options.Output = None,
+    *,
+    texts: options.TextOptions,
     probabilities: Annotated[
         bool, Option("--probabilities", "-p", help="Print all labels, most probable first: label TAB probability …")
     ] = False,
@@ -35,9 +36,7 @@ def classify(
     ] = None,
     evidence: options.Evidence = False,
     json_: options.JsonLines = False,
-    device: options.Device = None,
-    threads: options.Threads = None,
-    precision: options.Precision = "auto",
+    on: options.DeviceOptions,
     quiet: options.Quiet = False,
 ) -> None:
     """Label texts, a file or standard input: one label per line.
@@ -50,11 +49,11 @@ def classify(
         refuse_idle({"--probabilities": probabilities}, "--json has the probabilities of all labels")
     elif not probabilities and not look:
         refuse_idle({"--calibrated": calibrated}, "expected -p, --json or --look with it, which show probabilities")
-    look_output = LookOutput(look or [], view, evidence, output, as_json=json_)
-    given = chunks(text, input_)
-    options.set_threads(threads)
-    with open_results(output) as out:
-        classifier = load_for(CLASSIFICATION, model, device, precision)  # type: ignore[arg-type]
+    look_output = LookOutput(look or [], view, evidence, texts.output, as_json=json_)
+    given = chunks(texts.text, texts.input_)
+    options.set_threads(on.threads)
+    with open_results(texts.output) as out:
+        classifier = load_for(CLASSIFICATION, model, on.device, on.precision)  # type: ignore[arg-type]
         for lines in given:
             for answer in classifier.answers(lines, calibrated, details=look_output.wanted):
                 print(_line(answer, json_, probabilities), file=out)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from regard.commands.options import Device, From, Precision, Reverse, To, languages
+from regard.commands.groups import with_groups
+from regard.commands.options import Device, Precision, SideOptions
 from regard.commands.screen import ComparisonTerminal
 
 Pairs = Annotated[
@@ -51,6 +52,7 @@ Resume = Annotated[bool, Option("--resume", help="Do what is missing of the comp
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the comparison in --out.")]
 
 
+@with_groups
 def compare(
     pairs: Pairs,
     out: Out,
@@ -63,9 +65,8 @@ def compare(
     resume: Resume = False,
     overwrite: Overwrite = False,
     jobs: Jobs = None,
-    reverse: Reverse = False,
-    from_: From = None,
-    to: To = None,
+    *,
+    sides: SideOptions,
     device: Device = None,
     precision: Precision = "auto",
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only, and the table.")] = False,
@@ -91,8 +92,8 @@ def compare(
             resume=resume,
             overwrite=overwrite,
             jobs=jobs,
-            reverse=reverse,
-            languages=languages(from_, to),
+            reverse=sides.reverse,
+            languages=sides.languages,
             device=device,
             precision=precision,  # type: ignore[arg-type]
             watcher=watcher,

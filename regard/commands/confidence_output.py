@@ -32,6 +32,15 @@ Fallback = Annotated[
 
 
 @dataclass(frozen=True)
+class ConfidenceOptions:
+    """What is shown of the confidence of translations."""
+
+    confidence: Confidence = False
+    min_confidence: MinConfidence = None
+    fallback: Fallback = None
+
+
+@dataclass(frozen=True)
 class ConfidenceOutput:
     """What is printed of the confidence of translations."""
 
@@ -41,10 +50,11 @@ class ConfidenceOutput:
     shades: bool  # doubtful words, by ANSI codes
 
     @classmethod
-    def of(cls, shown: bool, minimum: float | None, fallback: str | None, output: Path | None) -> ConfidenceOutput:
+    def of(cls, given: ConfidenceOptions, output: Path | None) -> ConfidenceOutput:
         """Check the options; `output` is the file of the results, None: standard output."""
         from regard.look.terminal import in_colour
 
+        shown, minimum, fallback = given.confidence, given.min_confidence, given.fallback
         if minimum is None:
             refuse_idle({"--fallback": fallback}, "expected --min-confidence with it")
         elif not 0 <= minimum <= 1:
@@ -68,6 +78,12 @@ class ConfidenceOutput:
         left = [each for each in answer.translations if not self.is_withheld(each)]
         text = answer.source if self.fallback else ""
         return replace(answer, translations=left or [replace(answer.translations[0], text=text)])
+
+    def lines(self, answer: Answer, as_json: bool, n_best: int) -> str:
+        """Return what is printed of an answer."""
+        from regard.tasks.translation.output import answer_lines
+
+        return answer_lines(self.applied(answer), as_json, n_best, self)
 
     def line(self, translation: Translation) -> str:
         """Return a translation, with its confidence if that is to be shown."""

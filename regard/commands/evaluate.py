@@ -10,14 +10,15 @@ import typer
 from typer import Argument, Option
 
 from regard.commands import options
+from regard.commands.groups import with_groups
 
 
+@with_groups
 def evaluate(
     model: options.Model,
     pairs: Annotated[list[Path], Argument(help="Data as for train; all references of a source are used.")],
-    reverse: options.Reverse = False,
-    from_: options.From = None,
-    to: options.To = None,
+    *,
+    sides: options.SideOptions,
     ensemble: options.Ensemble = None,
     beam: Annotated[int | None, Option(min=1, max=100, help="The beam size. Default: the recipe's.")] = None,
     mbr: options.Mbr = None,
@@ -39,9 +40,7 @@ def evaluate(
     ] = False,
     show: Annotated[int | None, Option(min=1, help="With --diagnose: how many sentences to list. Default: 20.")] = None,
     json_: Annotated[bool, Option("--json", help="Print JSON; with --diagnose, of all sentences.")] = False,
-    device: options.Device = None,
-    threads: options.Threads = None,
-    precision: options.Precision = "auto",
+    on: options.DeviceOptions,
 ) -> None:
     """Print BLEU, chrF++, TER and exact match, with sacrebleu's signatures; of a classifier accuracy, macro-F1 and the
     confusion matrix.
@@ -56,9 +55,8 @@ def evaluate(
         raise ValueError(f"--diagnose: expected one of {', '.join(MEASURES)}, got {diagnose!r}")
     if diagnose is None or json_:
         options.refuse_idle({"--show": show}, "--json has all sentences" if diagnose else "expected --diagnose with it")
-    options.set_threads(threads)
-    languages = options.languages_of(pairs, from_, to)
-    members = tuple(ensemble or ())
-    given = EvaluationOptions(reverse, languages, members, beam, mbr, diagnose, show, calibrated, confidence)
-    scores, lines = task_of(model).evaluate(model, pairs, given, device, precision)  # type: ignore[arg-type]
+    options.set_threads(on.threads)
+    languages, members = sides.languages_of(pairs), tuple(ensemble or ())
+    given = EvaluationOptions(sides.reverse, languages, members, beam, mbr, diagnose, show, calibrated, confidence)
+    scores, lines = task_of(model).evaluate(model, pairs, given, on.device, on.precision)  # type: ignore[arg-type]
     typer.echo(json.dumps(scores, ensure_ascii=False, indent=2) if json_ else "\n".join(lines))

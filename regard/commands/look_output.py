@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from regard.commands.options import check_distinct, refuse_idle
+from typer import Option
+
+from regard.commands.options import Evidence, Look, check_distinct, refuse_idle
 from regard.commands.screen import complain
 
 if TYPE_CHECKING:
     from regard.look.trace import Trace
+
+
+View = Annotated[str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")]
+
+
+@dataclass(frozen=True)
+class LookOptions:
+    """How the attention is shown."""
+
+    look: Look = None
+    view: View = None
+    evidence: Evidence = False
+
+    def refuse_text_view(self) -> None:
+        """Raise a ValueError for the view that shows labels."""
+        if self.view == "text":
+            raise ValueError("view: expected grid or links, got 'text', which is for labels")
 
 
 class LookOutput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,17 @@ Texts = Annotated[
 ]
 Input = Annotated[Path | None, Option("--input", "-i", help="A text file, also .gz, with one text per line.")]
 Output = Annotated[Path | None, Option("--output", "-o", help="The file to write. Default: standard output.")]
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Which texts, and where the results go."""
+
+    text: Texts = None
+    input_: Input = None
+    output: Output = None
+
+
 JsonLines = Annotated[bool, Option("--json", help="Print one JSON object per line.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print no notices.")]
 
@@ -53,6 +65,36 @@ From = Annotated[
     ),
 ]
 To = Annotated[str | None, Option(metavar="LANGUAGE", help="The target language, such as mr.")]
+
+
+@dataclass(frozen=True)
+class SideOptions:
+    """Which side of a file of pairs is the source."""
+
+    reverse: Reverse = False
+    from_: From = None
+    to: To = None
+
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        """both languages, or None if neither is given; raises a ValueError if only one is"""
+        if self.from_ is not None and self.to is not None:
+            return self.from_, self.to
+        if self.from_ is not None or self.to is not None:
+            raise ValueError("--from and --to go together: expected both or neither")
+        return None
+
+    def languages_of(self, files: Sequence[Path]) -> tuple[str, str] | None:
+        """Return both languages, or None, for reading files; raise a ValueError if they have no effect on any file."""
+        from regard.text.pairs import is_json_lines
+
+        chosen = self.languages
+        if chosen is not None and not any(map(is_json_lines, files)):
+            raise ValueError(
+                "--from, --to: no effect here; expected a .jsonl, in whose `translation` they name the sides"
+            )
+        return chosen
+
 
 # Attention
 
@@ -72,6 +114,17 @@ Evidence = Annotated[
 Device = Annotated[str | None, Option(help="cpu or cuda. Default: a GPU if there is one.")]
 Threads = Annotated[int | None, Option(min=1, help="The number of CPU threads. Default: PyTorch's.")]
 Precision = Annotated[str, Option(help="auto, fp32 or bf16.")]
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """Where a model computes, and how."""
+
+    device: Device = None
+    threads: Threads = None
+    precision: Precision = "auto"
+
+
 Seed = Annotated[int, Option(min=0, max=2**31, help="The seed of all random numbers.")]
 
 
@@ -113,22 +166,3 @@ def check_distinct(files: Mapping[str, Path | None]) -> None:
         if place in seen and not is_sink:
             raise ValueError(f"{seen[place]} and {option}: expected different files, got {str(file)!r} twice")
         seen[place] = option
-
-
-def languages(source: str | None, target: str | None) -> tuple[str, str] | None:
-    """Return both languages, or None if neither is given; raise a ValueError if only one is."""
-    if source is not None and target is not None:
-        return source, target
-    if source is not None or target is not None:
-        raise ValueError("--from and --to go together: expected both or neither")
-    return None
-
-
-def languages_of(files: Sequence[Path], source: str | None, target: str | None) -> tuple[str, str] | None:
-    """Return both languages, or None, for reading files; raise a ValueError if they have no effect on any file."""
-    from regard.text.pairs import is_json_lines
-
-    chosen = languages(source, target)
-    if chosen is not None and not any(map(is_json_lines, files)):
-        raise ValueError("--from, --to: no effect here; expected a .jsonl, in whose `translation` they name the sides")
-    return chosen

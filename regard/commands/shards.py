@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
-from regard.commands.options import check_distinct, refuse_idle
+from regard.commands.groups import given
+from regard.commands.options import DeviceOptions, TextOptions, check_distinct, refuse_idle
 from regard.commands.screen import Terminal, complain
 from regard.commands.streams import open_results
-
-if TYPE_CHECKING:
-    from regard.tasks.translation.search_options import Search
+from regard.commands.translate_options import ContentOptions, SearchFlags
 
 Shards = Annotated[
     Path | None,
@@ -39,14 +38,14 @@ Join = Annotated[
 class ShardingOptions:
     """The options of `translate` that are about shards."""
 
-    folder: Path | None
-    shard_lines: int | None
-    workers: int | None
-    join: bool
+    shards: Shards = None
+    shard_lines: ShardLines = None
+    workers: Workers = None
+    join: Join = False
 
     def __post_init__(self) -> None:
         others = {"--shard-lines": self.shard_lines, "--workers": self.workers, "--join": self.join}
-        if self.folder is None:
+        if self.shards is None:
             refuse_idle(others, "expected --shards with it")
         elif self.join:
             refuse_idle(others | {"--join": None}, "expected no --join with it")
@@ -55,66 +54,70 @@ class ShardingOptions:
 def run_sharded(
     sharding: ShardingOptions,
     models: Sequence[Path],
-    files: tuple[Path | None, Path | None],
-    search_by: Callable[[Search], Search],
-    given: Mapping[str, Any],
+    texts: TextOptions,
+    search: SearchFlags,
+    content: ContentOptions,
+    on: DeviceOptions,
+    as_json: bool,
     quiet: bool,
 ) -> None:
-    """Translate the input in shards, or with --join write what is translated. `files` are input and output; `given` the
-    other options by name, None where they were not given."""
+    """Translate the input in shards, or with --join write what is translated."""
     from regard.text.formats.registry import is_document
 
     if sharding.join:
-        refuse_idle(given, "expected no --join with it")
-        _join(sharding, models, *files)
+        idle = given(search) | given(content) | given(on) | {"--json": as_json}
+        refuse_idle(idle, "expected no --join with it")
+        _join(sharding, models, texts.input_, texts.output)
         return
-    if files[0] is None:
+    if texts.input_ is None:
         raise ValueError("--shards: expected --input with it, a file that can be read again")
-    if is_document(files[0]):
-        raise ValueError(f"--shards: expected a file of lines, got {files[0].name}, which is translated as a whole")
-    refuse_idle({"--output": files[1]}, "expected --join with it")
-    _translate(sharding, models, files[0], search_by, given, quiet)
+    if is_document(texts.input_):
+        name = texts.input_.name
+        raise ValueError(f"--shards: expected a file of lines, got {name}, which is translated as a whole")
+    refuse_idle({"--output": texts.output}, "expected --join with it")
+    _translate(sharding, models, texts.input_, search, content, on, as_json, quiet)
 
 
 def _translate(
     sharding: ShardingOptions,
     models: Sequence[Path],
     file: Path,
-    search_by: Callable[[Search], Search],
-    given: Mapping[str, Any],
+    flags: SearchFlags,
+    content: ContentOptions,
+    on: DeviceOptions,
+    as_json: bool,
     quiet: bool,
 ) -> None:
     from regard.batch.run import translate_file
     from regard.config.folder import read_recipe
     from regard.tasks.registry import TRANSLATION, require_task
     from regard.tasks.translation.search_options import search_of
-    from regard.text.glossary import Glossary
 
-    assert sharding.folder is not None
+    assert sharding.shards is not None
     require_task(TRANSLATION, models[0])
-    search = search_by(search_of(read_recipe(models[0])))
-    if given["--seed"] is not None:
-        search = replace(search, seed=given["--seed"])
+    search = flags.applied(search_of(read_recipe(models[0])))
+    if flags.seed is not None:
+        search = replace(search, seed=flags.seed)
     report = translate_file(
         models[0],
         file,
-        sharding.folder,
+        sharding.shards,
         workers=sharding.workers,
-        threads=given["--threads"],
+        threads=on.threads,
         ensemble=models[1:],
         search=search,
-        prefix=given["--prefix"] or "",
-        glossary=None if given["--glossary"] is None else Glossary.read(given["--glossary"]),
-        keep=given["--keep"] or (),
-        as_json=bool(given["--json"]),
+        prefix=flags.prefix,
+        glossary=content.terms(),
+        keep=content.keep or (),
+        as_json=as_json,
         shard_lines=sharding.shard_lines,
-        device=given["--device"],
-        precision=given["--precision"] or "auto",
+        device=on.device,
+        precision=on.precision,  # type: ignore[arg-type]
         screen=Terminal(quiet),
     )
     if not quiet:
         if report.notices:
-            complain(f"{report.notices:,} notices about lines: {sharding.folder / 'notices'}")
+            complain(f"{report.notices:,} notices about lines: {sharding.shards / 'notices'}")
         complain(f"{report.lines:,} lines are translated, in {report.shards:,} shards; --join writes them as one text")
 
 
@@ -123,8 +126,8 @@ def _join(sharding: ShardingOptions, models: Sequence[Path], file: Path | None, 
     from regard.batch.join import joined_texts
     from regard.batch.manifest import check_input, check_models
 
-    assert sharding.folder is not None
-    folder = ShardFolder(sharding.folder)
+    assert sharding.shards is not None
+    folder = ShardFolder(sharding.shards)
     check_distinct({"--input": file, "--output": output})
     check_models(folder, models)
     if file is not None:

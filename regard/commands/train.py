@@ -10,19 +10,10 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from regard.commands.options import (
-    Device,
-    From,
-    Precision,
-    Reverse,
-    Seed,
-    Threads,
-    To,
-    given_options,
-    languages,
-    refuse_idle,
-)
+from regard.commands.groups import with_groups
+from regard.commands.options import DeviceOptions, SideOptions, given_options, refuse_idle
 from regard.commands.screen import Terminal
+from regard.commands.training_options import TrainingOptions
 from regard.runtime.started import STARTED
 
 Pairs = Annotated[
@@ -54,13 +45,6 @@ Recipe = Annotated[
         "data, the device and the time; classify with --task classify."
     ),
 ]
-Settings = Annotated[
-    list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Set a value of the recipe, such as training.epochs=5. Can be repeated."),
-]
-Minutes = Annotated[float | None, Option(min=0.05, help="The time limit of the whole run.")]
-Resume = Annotated[bool, Option("--resume", help="Continue the run in --out.")]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace the model in --out.")]
 Best = Annotated[
     bool,
     Option("--best", help="Train several models that teach a final one. Takes several times as long."),
@@ -74,13 +58,10 @@ FromCard = Annotated[
     ),
 ]
 WITH_CARD = ("pairs", "--out", "--dev", "--resume", "--overwrite", "--quiet", "--from-card")  # what goes with it
-Deterministic = Annotated[
-    bool,
-    Option("--deterministic", help="On a GPU: make the result repeatable bit for bit, as it is on a CPU. Slower."),
-]
 KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
 
+@with_groups
 def train(
     context: typer.Context,
     out: Out,
@@ -88,22 +69,14 @@ def train(
     further: FurtherPairs = None,
     task: Task = "translate",
     dev: Dev = None,
-    reverse: Reverse = False,
+    *,
+    sides: SideOptions,
     recipe: Recipe = None,
-    set_: Settings = None,
-    minutes: Minutes = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
+    how: TrainingOptions,
     from_card: FromCard = None,
     best: Best = False,
     keep_ensemble: KeepEnsemble = False,
-    from_: From = None,
-    to: To = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    device: Device = None,
-    precision: Precision = "auto",
-    deterministic: Deterministic = False,
+    on: DeviceOptions,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Train a translator on your own sentence pairs, or a classifier on your own labelled texts.
@@ -114,48 +87,25 @@ def train(
     if from_card is not None:
         others = [name for name in given_options(context) if name not in WITH_CARD]
         refuse_idle(dict.fromkeys(others, True), "--from-card takes it from the card")
-        _train_again(from_card, out, pairs, dev, resume, overwrite, screen)
+        _train_again(from_card, out, pairs, dev, how, screen)
         return
     if not (pairs or further):
         raise ValueError("PAIRS: expected a file of sentence pairs, or --from-card to repeat a training")
-    run = _run_best(task, keep_ensemble, deterministic) if best else _run(task, keep_ensemble, deterministic)
+    run = (_run_best if best else _run)(task, keep_ensemble, how.deterministic)
     try:
-        run(
-            data(pairs, further),
-            out,
-            dev=dev,
-            reverse=reverse,
-            recipe=recipe,
-            settings=settings(set_ or []),
-            minutes=minutes,
-            resume=resume,
-            overwrite=overwrite,
-            languages=languages(from_, to),
-            seed=seed,
-            threads=threads,
-            device=device,
-            precision=precision,
-            screen=screen,
-            began=STARTED,
-        )
+        run(data(pairs, further), out, dev=dev, recipe=recipe, **how.arguments(sides, on, screen))
     finally:
         screen.close()
     screen.say(f'now: regard {task} {out} "…"')
 
 
 def _train_again(
-    card: Path,
-    out: Path,
-    pairs: list[Path] | None,
-    dev: list[Path] | None,
-    resume: bool,
-    overwrite: bool,
-    screen: Terminal,
+    card: Path, out: Path, pairs: list[Path] | None, dev: list[Path] | None, how: TrainingOptions, screen: Terminal
 ) -> None:
     """Repeat the training of a card."""
     from regard.tasks.from_card import train_from_card
 
-    options = {"resume": resume, "overwrite": overwrite, "screen": screen, "began": STARTED}
+    options = {"resume": how.resume, "overwrite": how.overwrite, "screen": screen, "began": STARTED}
     try:
         train_from_card(card, out, pairs or None, dev=dev or None, **options)  # type: ignore[arg-type]
     finally:
@@ -185,14 +135,3 @@ def data(pairs: list[Path] | None, further: list[str] | None) -> object:
     from regard.text.weighted import Weighted, parse_weighted
 
     return [*([Weighted(pairs)] if pairs else []), *map(parse_weighted, further)]
-
-
-def settings(given: list[str]) -> dict[str, str]:
-    """Return the settings of a recipe that `--set KEY=VALUE` gives, by key."""
-    values = {}
-    for each in given:
-        key, equals, value = each.partition("=")
-        if not equals or not key:
-            raise ValueError(f"--set: expected KEY=VALUE, such as training.epochs=5, got {each!r}")
-        values[key.strip()] = value.strip()
-    return values

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from regard.commands import options
+from regard.commands.groups import with_groups
 from regard.commands.screen import Terminal
-from regard.commands.train import Deterministic, Minutes, Overwrite, Resume, Settings, settings
+from regard.commands.training_options import TrainingOptions
 from regard.runtime import launch
-from regard.runtime.started import STARTED
 
 Pairs = Annotated[
     list[Path], Argument(help="New data as for train: sentence pairs, or texts and labels for a classifier.")
@@ -38,6 +38,7 @@ OldDev = Annotated[
 ]
 
 
+@with_groups
 def tune(
     model: options.Model,
     pairs: Pairs,
@@ -45,19 +46,11 @@ def tune(
     dev: Dev = None,
     replay: Replay = None,
     old_dev: OldDev = None,
-    reverse: options.Reverse = False,
-    set_: Settings = None,
-    minutes: Minutes = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    from_: options.From = None,
-    to: options.To = None,
+    *,
+    sides: options.SideOptions,
+    how: TrainingOptions,
+    on: options.DeviceOptions,
     json_: Annotated[bool, Option("--json", help="Print the scores before and after as JSON.")] = False,
-    seed: options.Seed = 1,
-    threads: options.Threads = None,
-    device: options.Device = None,
-    precision: options.Precision = "auto",
-    deterministic: Deterministic = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors and the scores only.")] = False,
 ) -> None:
     """Train a model further on new data: its vocabulary and labels stay, and so does, as far as possible, what it knew.
@@ -69,28 +62,9 @@ def tune(
     from regard.tasks.tuning import comparison
 
     screen = Terminal(quiet)
+    parts: dict[str, Any] = {"dev": dev or None, "replay": replay or None, "old_dev": old_dev or None}
     try:
-        tuned = run(
-            model,
-            pairs,
-            out,
-            dev=dev or None,
-            replay=replay or None,
-            old_dev=old_dev or None,
-            reverse=reverse,
-            settings=settings(set_ or []),
-            minutes=minutes,
-            resume=resume,
-            overwrite=overwrite,
-            languages=options.languages(from_, to),
-            seed=seed,
-            threads=threads,
-            device=device,
-            precision=precision,  # type: ignore[arg-type]
-            deterministic=deterministic,
-            screen=screen,
-            began=STARTED,
-        )
+        tuned = run(model, pairs, out, deterministic=how.deterministic, **parts, **how.arguments(sides, on, screen))
     finally:
         screen.close()
     if launch.rank() > 0:  # of several processes only the first prints

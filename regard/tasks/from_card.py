@@ -10,10 +10,10 @@ from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace
 from regard.runtime.precision import read_device
 from regard.tasks.registry import TASKS, AnyPredictor
-from regard.tasks.run import hardware, versions
+from regard.tasks.run import RunOptions, hardware, versions
 from regard.tasks.run_entry import DIGESTS, Requirements, RunEntry
-from regard.tasks.spec import Texts
-from regard.tasks.train import train
+from regard.tasks.spec import Given, Texts
+from regard.tasks.train import train_with
 from regard.training.progress import Screen, Silent
 from regard.training.recorded_plan import RecordedPlan
 
@@ -47,18 +47,10 @@ def train_from_card(
     given = [_given(facts, name, kind, files, own) for kind, files, own in _parts(run, data, dev, extra)]
     for line in differences(facts, run):
         screen.say(line)
-    model = train(
-        given[0],
-        out,
-        task=facts["task"],
-        dev=given[1],
-        extra=given[2],
-        reverse=run.reverse,
-        recipe=run.read_recipe(name),
+    options = RunOptions(
         minutes=run.minutes,
         resume=resume,
         overwrite=overwrite,
-        languages=tuple(facts["languages"]) if facts.get("languages") else None,
         seed=facts["seed"],
         threads=run.threads,
         device=run.device,
@@ -68,6 +60,9 @@ def train_from_card(
         began=began,
         required=Requirements(name, facts["data"], _plan(facts, run, name)),
     )
+    languages = tuple(facts["languages"]) if facts.get("languages") else None
+    same = Given(given[0], given[1], run.reverse, languages, given[2])
+    model = train_with(options, facts["task"], same, out, run.read_recipe(name))
     screen.say(_verdict(facts, model.card))
     return model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,10 @@ from regard.tasks.classification.soft_labels import SoftLabelled
 from regard.tasks.images.data import CaptionedImages, Images
 from regard.tasks.registry import AnyPredictor, task_named
 from regard.tasks.run import RunOptions, run_training
-from regard.tasks.run_entry import Requirements
 from regard.tasks.spec import Given, Texts
 from regard.training.progress import Screen
 
 
-@joined_world()
 def train(
     data: Texts | SoftLabelled | Images | CaptionedImages,
     out: str | Path,
@@ -42,7 +41,6 @@ def train(
     deterministic: bool = False,
     screen: Screen | None = None,
     began: float | None = None,
-    required: Requirements | None = None,
 ) -> AnyPredictor:
     """Train a model for a task, and keep it in the folder `out`.
 
@@ -60,16 +58,26 @@ def train(
                `began` by `time.monotonic`
     resume     go on where a run in `out` stopped; `overwrite`: begin anew there
     deterministic    on a GPU: the same arguments give the same weights, bit for bit, as they always do on a CPU
-    required   what `regard.train_from_card` requires of a run that it repeats
 
     With `torchrun`, all processes call it with the same arguments, and train one model together (docs/distributed.md).
     """
-    options = RunOptions(
-        minutes, resume, overwrite, seed, threads, device, precision, deterministic, screen, began, required
-    )
+    options = RunOptions(minutes, resume, overwrite, seed, threads, device, precision, deterministic, screen, began)
+    return train_with(options, task, Given(data, dev, reverse, languages, extra), out, recipe, settings)
+
+
+@joined_world()
+def train_with(
+    options: RunOptions,
+    task: str,
+    given: Given,
+    out: str | Path,
+    recipe: str | Path | Recipe | None,
+    settings: Mapping[str, Any] | None = None,
+) -> AnyPredictor:
+    """Check the arguments of a training, and train."""
     with current_world().shared_errors():
         folder = folder_path(out)
-        spec, given = task_named(task), Given(data, dev, reverse, languages, extra, Cache.beside(folder).folder)
+        spec, given = task_named(task), replace(given, cache=Cache.beside(folder).folder)
         spec.check_given(given)
         machine = options.prepare()
         chosen = spec.recipe(recipe, settings)

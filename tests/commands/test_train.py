@@ -87,7 +87,7 @@ def test_a_training_is_repeated_from_its_card(files: Path, tmp_path: Path, insid
         (["--best"], "--best"),
         (["--minutes", "1"], "--minutes"),
         (["--deterministic"], "--deterministic"),
-        (["--threads", "1", "--device", "cpu"], "--threads, --device"),
+        (["--threads", "1", "--device", "cpu"], "--device, --threads"),
     ],
 )
 def test_options_that_a_card_decides_are_refused(

@@ -70,7 +70,7 @@ def train_best(
     _check(spec, given, minutes, members=members, backward=backward, jobs=jobs)
     if threads is not None:
         torch.set_num_threads(threads)
-    autocast(precision, read_device(device))  # raises an error for an unknown precision before anything is read
+    autocast(precision, where := read_device(device))  # raises an error for an unknown precision before it reads
     folder, chosen = folder_path(out), spec.recipe(recipe, settings)
     work, counts = WorkFolder.beside(folder), (members or MEMBERS[spec.name], 1 if backward is None else backward)
     _check_folders(folder, work, resume, overwrite)
@@ -80,8 +80,7 @@ def train_best(
     with locked(work.path, screen):
         read = spec.data(given, chosen, screen)
         if recipe is None:
-            on_gpu, limited = read_device(device).type == "cuda", minutes is not None
-            chosen = spec.recipe_for(settings or {}, len(read.train), on_gpu, limited, None)
+            chosen = spec.recipe_for(settings or {}, len(read.train), where.type == "cuda", minutes is not None, None)
         run = _BestRun(spec, given, read, work, chosen, seed, counts, device, precision, screen, began, minutes, jobs)
         return run.finish(folder, resume, keep_ensemble)
 
