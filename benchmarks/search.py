@@ -19,7 +19,7 @@ import torch
 from regard.metrics.translation import group, score
 from regard.search.minimum_risk import MBR_TEMPERATURE
 from regard.tasks.registry import TRANSLATION, load_for
-from regard.tasks.translation.length_penalty import PENALTIES, translations_by_penalty
+from regard.tasks.translation.chosen_search import PENALTIES, translations_by_penalty
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from regard.text.pairs import read_references

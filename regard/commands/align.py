@@ -20,7 +20,7 @@ from regard.commands.align_options import (
 )
 from regard.commands.alignment_output import AlignedRow, line_of, print_scores, read_gold_of
 from regard.commands.groups import given, with_groups
-from regard.commands.look_output import LookOutput
+from regard.commands.look_output import LookOutput, refuse_text_view
 from regard.commands.options import check_distinct, refuse_idle, set_threads
 from regard.commands.screen import Terminal, complain
 from regard.commands.streams import open_results
@@ -109,8 +109,7 @@ def _look_output(shown: LinkOutputOptions, save: Path | None) -> LookOutput:
     """Return where --look goes; raise a ValueError if a file cannot be written or is named twice."""
     from regard.runtime.files import check_output
 
-    if shown.view == "text":
-        raise ValueError("view: expected grid or links, got 'text', which is for labels")
+    refuse_text_view(shown.view)
     looks = shown.look or []
     result = LookOutput(looks, shown.view, False, shown.output, shown.json_)
     files = {f"--look {name}": Path(name) for name in dict.fromkeys(looks) if name != "terminal"}

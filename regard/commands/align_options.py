@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from regard.commands.look_output import View
+
 if TYPE_CHECKING:
     from regard.alignment.aligner import AlignmentOptions
 
@@ -52,7 +54,6 @@ Look = Annotated[
         help="Show the probabilities: in the terminal, or in a .html, .svg, .png, .pdf or .json file. Can be repeated."
     ),
 ]
-View = Annotated[str | None, Option(help="With --look, of pictures and the terminal: grid or links. Default: grid.")]
 LinksFile = Annotated[Path | None, Option("--output", "-o", help="The file to write the links to.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object per line; with --gold, the scores.")]
 MinWeight = Annotated[

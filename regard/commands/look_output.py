@@ -28,10 +28,11 @@ class LookOptions:
     view: View = None
     evidence: Evidence = False
 
-    def refuse_text_view(self) -> None:
-        """Raise a ValueError for the view that shows labels."""
-        if self.view == "text":
-            raise ValueError("view: expected grid or links, got 'text', which is for labels")
+
+def refuse_text_view(view: str | None) -> None:
+    """Raise a ValueError for the view that shows labels."""
+    if view == "text":
+        raise ValueError("view: expected grid or links, got 'text', which is for labels")
 
 
 class LookOutput:

@@ -12,7 +12,7 @@ from regard.commands.confidence_output import ConfidenceOptions, ConfidenceOutpu
 from regard.commands.document_input import DocumentInput, input_document
 from regard.commands.groups import given, with_groups
 from regard.commands.input import chunks
-from regard.commands.look_output import LookOptions, LookOutput
+from regard.commands.look_output import LookOptions, LookOutput, refuse_text_view
 from regard.commands.options import refuse_idle
 from regard.commands.screen import complain
 from regard.commands.shards import ShardingOptions, run_sharded
@@ -49,7 +49,7 @@ def translate(
     from regard.tasks.registry import TRANSLATION
 
     search.check(json_)
-    look.refuse_text_view()
+    refuse_text_view(look.view)
     confidence_output = ConfidenceOutput.of(confidence, texts.output)
     if content.glossary is not None:
         refuse_idle({"--sample": search.sample, "--mbr": search.mbr or None}, "expected neither with --glossary")

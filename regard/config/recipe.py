@@ -2,8 +2,8 @@
 
 Six come with the package: `rnn`, `transformer`, `article` (the word-level English–Marathi tutorial), `classify`,
 `images` and `captions`; others come from TOML files (recipe_text.py). Values that a recipe leaves open (None) are
-chosen from the size of the data before training, the length penalty on dev after it; the recipe of a trained model has
-them all.
+chosen from the size of the data before training, beam size and length penalty on dev after it; the recipe of a trained
+model has them all.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ KINDS: Mapping[str, type[ModelOptions]] = {
 """the options of a model, by `model.kind`"""
 
 
+DEFAULT_BEAM = 5  # of models whose training has not chosen one
 MAX_BEAM, MAX_SAMPLES = 100, 1_000
 """the largest beam, and the most samples of minimum-Bayes-risk decoding, that a recipe may ask of who uses the model"""
 
@@ -156,7 +157,8 @@ class TrainingRecipe:
 
 @dataclass(frozen=True)
 class SearchRecipe:
-    beam: int = 5
+    beam: int | None = None
+    """1: greedy search; None: chosen on dev when training ends"""
     length_penalty: float | None = None
     """hypotheses are ranked by log p / length^penalty; None: chosen on dev when training ends"""
     mbr: int = 0
@@ -166,8 +168,9 @@ class SearchRecipe:
         _check_counts("search", self, "beam")
         whole_number("search", "mbr", self.mbr)
         for name, limit in (("beam", MAX_BEAM), ("mbr", MAX_SAMPLES)):
-            if getattr(self, name) > limit:
-                raise ValueError(f"search.{name}: expected at most {limit:,}, got {getattr(self, name):,}")
+            value = getattr(self, name)
+            if value is not None and value > limit:
+                raise ValueError(f"search.{name}: expected at most {limit:,}, got {value:,}")
         if self.length_penalty is not None and not 0 <= self.length_penalty <= 100:
             raise ValueError(f"search.length_penalty: expected a number from 0 to 100, got {self.length_penalty}")
 
@@ -181,7 +184,7 @@ class Recipe:
     search: SearchRecipe = field(default_factory=SearchRecipe)
 
     def fitted(self, pairs: int, words: float, shared_letters: float) -> Recipe:
-        """Return the recipe with every open value chosen from the data, but for the length penalty.
+        """Return the recipe with every open value chosen from the data, except those of the search.
 
         pairs            number of training pairs
         words            mean number of words of a sentence
@@ -264,7 +267,7 @@ ARTICLE = Recipe(
     search=SearchRecipe(beam=1),
 )
 TRANSFORMER = Recipe(name="transformer", model=TransformerOptions(), training=TrainingRecipe(warmup=600))
-NO_SEARCH = SearchRecipe(length_penalty=1.0)  # of tasks that have no penalty to choose
+NO_SEARCH = SearchRecipe(beam=DEFAULT_BEAM, length_penalty=1.0)  # of tasks that choose none
 CLASSIFY = Recipe(
     name="classify",
     vocabulary=VocabularyRecipe(kind="words"),

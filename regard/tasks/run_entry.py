@@ -22,7 +22,7 @@ class RunEntry:
     """What decides the numbers of a training, besides the card's own entries for task, languages, seed and precision.
 
     Paths are as the user gave them. The recipe is the one that training began with: every value that the data decide is
-    chosen, and the length penalty, which is chosen at the end, is open unless it was set.
+    chosen; beam size and length penalty, which are chosen at the end, are open unless they were set.
     """
 
     data: list[str] | None  # None: not from files

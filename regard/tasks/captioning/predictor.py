@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.config.folder import Vocabularies
+from regard.config.recipe import DEFAULT_BEAM
 from regard.look.picture import patches
 from regard.look.trace import Trace
 from regard.metrics.translation import Scores, score
@@ -41,7 +42,7 @@ class Captioner(Predictor[Transformer]):
 
     def captions(self, pixels: Tensor, beam: int | None = None) -> list[Caption]:
         """Return the caption that beam search finds for each image [N, C, height, width], with its trace."""
-        width = self.recipe.search.beam if beam is None else beam
+        width = (self.recipe.search.beam or DEFAULT_BEAM) if beam is None else beam
         return [caption for batch in pixels.split(BATCH) for caption in self._captions(batch, width)]
 
     def evaluate(self, images: Iterable[tuple[Tensor, str]]) -> Scores:

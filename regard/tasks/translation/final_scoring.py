@@ -1,4 +1,4 @@
-"""What the end of a training adds to a translator: its length penalty, its scores on dev, and its confidence."""
+"""What the end of a training adds to a translator: beam size, length penalty, scores on dev, and confidence."""
 
 from __future__ import annotations
 
@@ -8,11 +8,37 @@ from typing import Any
 
 from regard.metrics.translation import Scores, score
 from regard.runtime.distributed import ALONE, World
-from regard.tasks.translation.calibration import MAX_SOURCES, RatedWords, calibrated_confidence, rated_words
-from regard.tasks.translation.length_penalty import DEFAULT, PenaltyChoice, RankedTranslation, choose_penalty
+from regard.tasks.translation.calibration import (
+    MAX_SOURCES,
+    RatedWords,
+    calibrated_confidence,
+    calibration_sources,
+    rated_words,
+)
+from regard.tasks.translation.chosen_search import BEAMS, DEFAULT, RankedTranslation, SearchChoice, choose_search
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from regard.training.task import evenly_spaced
+
+MIN_SECONDS = 600  # the time limit from which on several beam sizes are tried: each is a search of dev
+
+
+@dataclass(frozen=True)
+class ScoringEffort:
+    """How much the final scoring does besides scoring."""
+
+    calibrated: int = MAX_SOURCES  # the sources on which confidence is calibrated, at most
+    beams: tuple[int, ...] = BEAMS  # the beam sizes that are tried if the recipe has none
+
+    @classmethod
+    def within(cls, limit: float | None) -> ScoringEffort:
+        """Return the effort of a run of `limit` seconds; None: without a limit."""
+        beams = BEAMS if limit is None or limit >= MIN_SECONDS else BEAMS[:1]
+        return cls(calibration_sources(limit), beams)
+
+    def of_sample(self, count: int, total: int) -> ScoringEffort:
+        """Return the effort for `count` of `total` sources that takes as much time for each of them."""
+        return replace(self, calibrated=-(-count * self.calibrated // max(self.calibrated, total)))
 
 
 @dataclass(frozen=True)
@@ -20,8 +46,9 @@ class FinalResults:
     """What was measured and chosen on dev."""
 
     scores: Scores
+    beam: int
     length_penalty: float
-    choice: PenaltyChoice | None  # None: there was no penalty to choose
+    choice: SearchChoice | None  # None: there was nothing to choose
     confidence: dict[str, Any] | None  # the entry of the card; None: no translation has words
 
 
@@ -29,25 +56,27 @@ def final_results(
     translator: Translator,
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
-    calibrated: int = MAX_SOURCES,
+    effort: ScoringEffort = ScoringEffort(),  # noqa: B008 (frozen)
     world: World = ALONE,
 ) -> FinalResults:
-    """Score a model as `evaluate` does; before, choose its length penalty if the recipe leaves it open. Its confidence
-    is calibrated on at most `calibrated` of the sources, evenly spaced. The processes of `world` share the sources."""
+    """Score a model as `evaluate` does; before, choose its beam size and length penalty if the recipe leaves them open.
+    Its confidence is calibrated on sources evenly spaced. The processes of `world` share the sources."""
     given, choice = translator.recipe.search, None
-    if given.length_penalty is None and given.beam > 1:
-        choice = choose_penalty(translator, sources, references, world)
-    penalty = DEFAULT if given.length_penalty is None else given.length_penalty
-    penalty = penalty if choice is None else choice.penalty
+    beams = effort.beams if given.beam is None else (given.beam,)
+    if beams != (1,) and (given.beam is None or given.length_penalty is None):
+        choice = choose_search(translator, sources, references, beams, world)
+    beam, penalty = beams[0], DEFAULT if given.length_penalty is None else given.length_penalty
+    if choice is not None:
+        beam, penalty = choice.beam, choice.penalty
     if choice is not None and not given.mbr:
         translations = choice.translations
     else:
-        search = replace(translator.search, length_penalty=penalty)
+        search = replace(translator.search, beam=beam, length_penalty=penalty)
         translations = world.map(sources, lambda own: _translated(translator, own, search))
     scores = score([each.text for each in translations], references)
-    rows = evenly_spaced(len(sources), calibrated)
+    rows = evenly_spaced(len(sources), effort.calibrated)
     chosen, known = [translations[row] for row in rows], [references[row] for row in rows]
-    return FinalResults(scores, penalty, choice, _confidence(translator, chosen, known, world))
+    return FinalResults(scores, beam, penalty, choice, _confidence(translator, chosen, known, world))
 
 
 def _translated(translator: Translator, sources: Sequence[str], search: Search) -> list[RankedTranslation]:

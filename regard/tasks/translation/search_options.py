@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.config.recipe import Recipe
+from regard.config.recipe import DEFAULT_BEAM, Recipe
 
 
 @dataclass(frozen=True)
 class Search:
     """The options of the search for translations."""
 
-    beam: int = 5  # 1: greedy
+    beam: int = DEFAULT_BEAM  # 1: greedy
     n_best: int = 1  # the number of translations with different texts; fewer where no more are found
     length_penalty: float = 1.0
     sample: bool = False  # sample tokens instead of beam search
@@ -44,7 +44,7 @@ class Search:
 
 
 def search_of(recipe: Recipe) -> Search:
-    """Return the search options of a recipe; a length penalty that training has not chosen yet is 1."""
+    """Return the search options of a recipe; what training has not chosen yet has its default."""
     given = recipe.search
     penalty = 1.0 if given.length_penalty is None else given.length_penalty
-    return Search(given.beam, length_penalty=penalty, mbr=given.mbr)
+    return Search(given.beam or DEFAULT_BEAM, length_penalty=penalty, mbr=given.mbr)

@@ -27,13 +27,8 @@ from regard.runtime.precision import Precision
 from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
 from regard.tasks.translation.answer import Answer
-from regard.tasks.translation.calibration import (
-    calibrated_confidence,
-    calibration_sources,
-    rated_sentences,
-    rated_words,
-)
-from regard.tasks.translation.final_scoring import final_results
+from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
+from regard.tasks.translation.final_scoring import ScoringEffort, final_results
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask, TunedModel
@@ -95,24 +90,30 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return Translator(model, *loaded, vocabularies, str(folder))
 
     def score(self, model: Translator, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> Scores:
-        """Score a model on dev; before, choose its length penalty there if the recipe leaves it open. Its confidence is
-        calibrated on the same translations."""
+        """Score a model on dev; before, choose its beam size and length penalty there if the recipe leaves them open.
+        Its confidence is calibrated on the same translations."""
         limit = limit_seconds(model.card.get("run", {}).get("minutes"))
-        results = final_results(model, *group(dev), calibration_sources(limit), world)
-        search = replace(model.recipe.search, length_penalty=results.length_penalty)
+        results, given = final_results(model, *group(dev), ScoringEffort.within(limit), world), model.recipe.search
+        search = replace(given, beam=results.beam, length_penalty=results.length_penalty)
         model.recipe = replace(model.recipe, search=search)
         if results.choice is not None:
-            model.card |= {"length_penalty": {"chrf": {str(key): value for key, value in results.choice.chrf.items()}}}
-            say(f"search.length_penalty = {results.length_penalty}, chosen by chrF++ on dev")
+            tried = {
+                str(beam): {str(penalty): value for penalty, value in by_penalty.items()}
+                for beam, by_penalty in results.choice.chrf.items()
+            }
+            model.card |= {"search": {"chrf": tried}}
+            chosen = [f"search.beam = {results.beam}"] if len(tried) > 1 else []
+            chosen += [f"search.length_penalty = {results.length_penalty}"] if given.length_penalty is None else []
+            if chosen:
+                say(f"{', '.join(chosen)}, chosen by chrF++ on dev")
         model.card |= {} if results.confidence is None else {"confidence": results.confidence}
         return results.scores
 
     def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:
-        """Return whether both recipes are equal; a length penalty that is left open is equal to any, because the end
-        of the run chooses one."""
-        if asked.search.length_penalty is None:
-            begun = replace(begun, search=replace(begun.search, length_penalty=None))
-        return begun == asked
+        """Return whether both recipes are equal; a beam size or length penalty that is left open is equal to any,
+        because the end of the run chooses one."""
+        left_open = {name: None for name in ("beam", "length_penalty") if getattr(asked.search, name) is None}
+        return replace(begun, search=replace(begun.search, **left_open)) == asked
 
     def ensemble(self, first: Translator, others: Sequence[Path]) -> Translator:
         """Return the ensemble of a translator with those of other folders; the translator itself if there are none."""

@@ -26,8 +26,7 @@ from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.anchors import find_anchors
-from regard.tasks.translation.calibration import calibration_sources
-from regard.tasks.translation.final_scoring import final_results
+from regard.tasks.translation.final_scoring import ScoringEffort, final_results
 from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.linked_terms import find_terms
 from regard.tasks.translation.predictor import Translator
@@ -227,7 +226,7 @@ class TranslationTask(TextTask):
         self, device: torch.device, precision: Precision, trained: bool, limit: float, world: World = ALONE
     ) -> float | None:
         """Time the final scoring of a batch of sources of middling length, with the choice of an open length penalty
-        and the calibration of confidence.
+        or beam size, and the calibration of confidence.
 
         On a GPU, where the first batch also compiles and captures, the time is unknown."""
         if device.type != "cpu":
@@ -243,9 +242,8 @@ class TranslationTask(TextTask):
         translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
         score(sample[:1], sample_references[:1])  # so that imports are not timed
         began = time.monotonic()
-        calibrated = calibration_sources(limit)
-        calibrated = -(-count * calibrated // max(calibrated, len(sources)))
-        final_results(translator, sample, sample_references, calibrated, world)
+        effort = ScoringEffort.within(limit).of_sample(count, len(sources))
+        final_results(translator, sample, sample_references, effort, world)
         seconds = time.monotonic() - began
         self.model.train()
         return LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))

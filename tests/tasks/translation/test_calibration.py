@@ -17,7 +17,7 @@ from regard.metrics.translation import group
 from regard.tasks.registry import TRANSLATION
 from regard.tasks.translation.calibration import RatedWords, fitted_confidence
 from regard.tasks.translation.confidence import SENTENCE_FEATURES
-from regard.tasks.translation.final_scoring import final_results
+from regard.tasks.translation.final_scoring import ScoringEffort, final_results
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.regression import sigmoid
 from regard.tasks.translation.word_features import FEATURES
@@ -91,7 +91,7 @@ def test_training_calibrates_on_dev_and_the_card_says_how(tmp_path: Path) -> Non
 def test_at_most_so_many_sources_are_used(tmp_path: Path) -> None:
     model = small(tmp_path / "model")
     sources, references = group(toy.pairs(40))
-    results = final_results(model, sources, references, calibrated=5)
+    results = final_results(model, sources, references, ScoringEffort(calibrated=5))
     assert results.confidence is not None and results.confidence["sources"] <= 5
     assert results.scores.sources == 40
 
@@ -102,7 +102,7 @@ def test_a_short_run_uses_fewer_sources(minutes: float | None, expected: int, tm
     model.card["run"]["minutes"] = minutes
     with patch("regard.tasks.translation.spec.final_results", wraps=final_results) as used:
         TRANSLATION.score(model, toy.pairs(5), print)
-    assert used.call_args.args[3] == expected
+    assert used.call_args.args[3].calibrated == expected
 
 
 def test_a_model_is_calibrated_again_on_other_pairs(tmp_path: Path) -> None:

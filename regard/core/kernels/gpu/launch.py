@@ -26,6 +26,7 @@ from regard.runtime.device_guard import device_guard
 
 MIN_SHARED_MEMORY = 101_376  # bytes of shared memory of the smallest GPUs that our kernels support
 COMPILE_THREADS = 8  # the most threads that compile kernels
+MAX_SEEN = 8192  # combinations that are remembered; one that is forgotten is submitted again, and found compiled
 
 
 @cached(maxsize=16, reason="each kernel that may refuse a request asks torch for them, and so does each launch")
@@ -101,6 +102,8 @@ class _Compiler:
         """Is this the first time that the combination is seen?"""
         if combination in self._seen:
             return False
+        if len(self._seen) >= MAX_SEEN:
+            self._seen.clear()
         self._seen.add(combination)
         return True
 

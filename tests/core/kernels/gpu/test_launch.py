@@ -76,6 +76,16 @@ def test_a_combination_is_compiled_when_it_is_new() -> None:
 
 
 @pytest.mark.usefixtures("compiler")
+def test_combinations_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "MAX_SEEN", 3)
+    runs: list[int] = []
+    for combination in (0, 1, 2, 3, 3, 0):
+        launch.compile_ahead(combination, GPU, lambda number=combination: runs.append(number))
+        assert len(launch._COMPILER._seen) <= 3
+    assert runs == [0, 1, 2, 3, 0]
+
+
+@pytest.mark.usefixtures("compiler")
 def test_triton_is_started_once_and_before_anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = FakeKernel()
 

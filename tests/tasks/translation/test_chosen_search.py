@@ -1,18 +1,27 @@
-"""The length penalty that is chosen on dev."""
+"""The beam size and the length penalty that are chosen on dev."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import regard
 from regard.config import folder as folders
 from regard.metrics.translation import group, score
-from regard.tasks.translation import length_penalty
-from regard.tasks.translation.length_penalty import PENALTIES, chosen_penalty, translations_by_penalty
+from regard.tasks.translation import chosen_search
+from regard.tasks.translation.chosen_search import (
+    BEAMS,
+    PENALTIES,
+    SearchChoice,
+    choose_search,
+    chosen_penalty,
+    translations_by_penalty,
+)
+from regard.tasks.translation.final_scoring import ScoringEffort
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from tests.tasks.small import small
@@ -59,7 +68,7 @@ def test_the_rule_prefers_1_within_noise(scores: dict[float, float], sources: in
 def test_training_chooses_writes_and_says_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(length_penalty, "chosen_penalty", lambda scores, sources: 0.4)
+    monkeypatch.setattr(chosen_search, "chosen_penalty", lambda scores, sources: 0.4)
     watcher = toy.Watcher()
     model = small(tmp_path / "model", screen=watcher)
     assert model.recipe.search.length_penalty == model.search.length_penalty == 0.4
@@ -67,8 +76,10 @@ def test_training_chooses_writes_and_says_it(
     assert "search.length_penalty = 0.4, chosen by chrF++ on dev" in watcher.text
     assert "length_penalty = 0.4" in (tmp_path / "model" / folders.LOG).read_text()
     card = json.loads((tmp_path / "model" / folders.CARD).read_text())
-    assert set(card["length_penalty"]["chrf"]) == {str(each) for each in PENALTIES}
-    assert card["scores"]["chrf"] == pytest.approx(card["length_penalty"]["chrf"]["0.4"])
+    tried = card["search"]["chrf"]
+    assert set(tried) == {str(beam) for beam in BEAMS}
+    assert all(set(by_penalty) == {str(each) for each in PENALTIES} for by_penalty in tried.values())
+    assert card["scores"]["chrf"] == pytest.approx(tried[str(model.search.beam)]["0.4"])
 
 
 def test_the_scores_are_those_of_evaluate(tmp_path: Path) -> None:
@@ -84,8 +95,8 @@ def test_the_scores_are_those_of_evaluate(tmp_path: Path) -> None:
 def test_a_given_penalty_stays(tmp_path: Path) -> None:
     watcher = toy.Watcher()
     model = small(tmp_path / "model", settings={"search.length_penalty": 0.7}, screen=watcher)
-    assert model.recipe.search.length_penalty == 0.7 and "length_penalty" not in model.card
-    assert "length_penalty" not in watcher.text
+    assert model.recipe.search.length_penalty == 0.7 and "length_penalty" not in watcher.text
+    assert all(set(by_penalty) == {"0.7"} for by_penalty in model.card["search"]["chrf"].values())
 
 
 def test_greedy_search_has_nothing_to_choose(tmp_path: Path) -> None:
@@ -94,10 +105,43 @@ def test_greedy_search_has_nothing_to_choose(tmp_path: Path) -> None:
     assert model.recipe.search.length_penalty == 1.0 and "length_penalty" not in watcher.text
 
 
+@pytest.mark.parametrize(
+    ("scores", "sources", "expected"),
+    [
+        ({5: 20.0, 3: 20.05, 10: 20.05}, 1000, 5),  # within the margin of 0.1
+        ({5: 20.0, 3: 20.2, 10: 20.25}, 1000, 3),  # better than 5, and faster than 10
+        ({5: 20.0, 3: 19.0, 10: 20.25}, 1000, 10),
+        ({5: 20.0, 3: 19.0, 10: 20.25}, 16, 5),  # 0.5 is noise on 16 sources
+    ],
+)
+def test_the_rule_prefers_a_beam_of_5_within_noise(
+    scores: dict[int, float], sources: int, expected: int, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_beam(*given: Any) -> SearchChoice:
+        width = given[3]
+        return SearchChoice(width, 1.0, [], {width: {1.0: scores[width]}})
+
+    monkeypatch.setattr(chosen_search, "_choose_penalty", by_beam)
+    choice = choose_search(translator, ["a"] * sources, [["b"]] * sources)
+    assert choice.beam == expected and choice.chrf == {beam: {1.0: value} for beam, value in scores.items()}
+
+
+@pytest.mark.parametrize(("limit", "beams"), [(None, BEAMS), (900.0, BEAMS), (599.0, (5,))])
+def test_a_short_run_tries_one_beam(limit: float | None, beams: tuple[int, ...]) -> None:
+    assert ScoringEffort.within(limit).beams == beams
+
+
+def test_a_given_beam_stays(tmp_path: Path) -> None:
+    watcher = toy.Watcher()
+    model = small(tmp_path / "model", settings={"search.beam": 4}, screen=watcher)
+    assert model.recipe.search.beam == 4 and "search.beam" not in watcher.text
+    assert set(model.card["search"]["chrf"]) == {"4"}
+
+
 def test_a_finished_run_with_its_chosen_penalty_is_the_same_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(length_penalty, "chosen_penalty", lambda scores, sources: 0.4)
+    monkeypatch.setattr(chosen_search, "chosen_penalty", lambda scores, sources: 0.4)
     small(tmp_path / "model")
     watcher = toy.Watcher()
     resumed = small(tmp_path / "model", resume=True, screen=watcher)
@@ -110,7 +154,7 @@ def test_a_finished_run_with_its_chosen_penalty_is_the_same_run(
 
 def test_a_run_that_ends_while_scoring_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the recipe and the card: the chosen penalty is in the recipe, and no scores in the card."""
-    monkeypatch.setattr(length_penalty, "chosen_penalty", lambda scores, sources: 0.4)
+    monkeypatch.setattr(chosen_search, "chosen_penalty", lambda scores, sources: 0.4)
     with pytest.raises(KeyboardInterrupt):
         small(tmp_path / "model", screen=toy.Watcher(interrupt_on="BLEU"))
     assert "scores" not in folders.read_card(tmp_path / "model")

@@ -1,14 +1,14 @@
-"""The length penalty of beam search, chosen on dev from one search.
+"""The beam size and the length penalty of a translator, chosen on dev.
 
 A beam's set of ended hypotheses does not depend on the penalty α, only their ranking by log p(y) / |y|^α does. So one
-search gives the translations of every α.
+search with each beam size gives the translations of every α.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.metrics.translation import chrf
 from regard.models.packed_model import PackedModel
@@ -20,6 +20,8 @@ from regard.text.batches import by_length
 
 PENALTIES = (0.0, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 2.0)
 DEFAULT = 1.0  # where there is nothing to choose from
+BEAMS = (5, 3, 10)
+"""the beam sizes that are tried, the preferred first: a smaller one is faster, a larger one often no better"""
 MARGIN, MARGIN_OF_ONE = 0.1, 2.0
 """differences of chrF++ that count as noise: MARGIN, and on small dev sets of n sources MARGIN_OF_ONE / √n"""
 
@@ -33,39 +35,69 @@ class RankedTranslation:
 
 
 @dataclass(frozen=True)
-class PenaltyChoice:
-    """The chosen length penalty, and what it gives on dev."""
+class SearchChoice:
+    """The chosen beam size and length penalty, and what they give on dev."""
 
+    beam: int
     penalty: float
-    translations: list[RankedTranslation]  # by beam search with this penalty
-    chrf: dict[float, float]  # of each penalty that was tried
+    translations: list[RankedTranslation]  # by beam search with these
+    chrf: dict[int, dict[float, float]]  # of each beam size and each penalty that was tried
 
 
-def choose_penalty(
-    translator: Translator, sources: Sequence[str], references: Sequence[Sequence[str]], world: World = ALONE
-) -> PenaltyChoice:
-    """Translate dev once by beam search, and choose the penalty by chrF++. The processes of `world` share dev."""
+def choose_search(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    beams: Sequence[int] = BEAMS,
+    world: World = ALONE,
+) -> SearchChoice:
+    """Translate dev once with each beam size, and choose by chrF++. The processes of `world` share dev.
+
+    A penalty that the recipe sets stays. Of several beam sizes whose chrF++ differs by noise, the first is chosen.
+    """
+    given = translator.recipe.search.length_penalty
+    penalties = PENALTIES if given is None else (given,)
+    choices = {width: _choose_penalty(translator, sources, references, width, penalties, world) for width in beams}
+    best = max(choice.chrf[width][choice.penalty] for width, choice in choices.items())
+    near = (
+        choice for width, choice in choices.items() if choice.chrf[width][choice.penalty] >= best - _noise(len(sources))
+    )
+    tried = {width: choice.chrf[width] for width, choice in choices.items()}
+    return replace(next(near), chrf=tried)
+
+
+def _choose_penalty(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    width: int,
+    penalties: Sequence[float],
+    world: World,
+) -> SearchChoice:
+    """Choose the penalty for one beam size."""
 
     def translated(part: Sequence[str]) -> list[tuple[RankedTranslation, ...]]:
-        ranked = _ranked_by_penalty(translator, part, translator.search.beam, PENALTIES)
+        ranked = _ranked_by_penalty(translator, part, width, penalties)
         return list(zip(*ranked.values(), strict=True))
 
     of_sources = world.map(sources, translated)  # of each source, the translations by all penalties
-    translations = {penalty: [each[place] for each in of_sources] for place, penalty in enumerate(PENALTIES)}
+    translations = {penalty: [each[place] for each in of_sources] for place, penalty in enumerate(penalties)}
     scores = {penalty: chrf([each.text for each in ranked], references) for penalty, ranked in translations.items()}
     penalty = chosen_penalty(scores, len(sources))
-    return PenaltyChoice(penalty, translations[penalty], scores)
+    return SearchChoice(width, penalty, translations[penalty], {width: scores})
 
 
 def chosen_penalty(chrf_by_penalty: Mapping[float, float], sources: int) -> float:
-    """Return the penalty nearest to 1 whose chrF++ is the best one, apart from noise; of two as near, the better one.
-
-    The margin for noise grows as dev gets smaller, so that few sources do not lead to an extreme penalty.
-    """
-    margin = max(MARGIN, MARGIN_OF_ONE / math.sqrt(sources))
+    """Return the penalty nearest to 1 whose chrF++ is the best, apart from noise; of two as near, the better one."""
     best = max(chrf_by_penalty.values())
-    near = [penalty for penalty, value in chrf_by_penalty.items() if value >= best - margin]
+    near = [penalty for penalty, value in chrf_by_penalty.items() if value >= best - _noise(sources)]
     return min(near, key=lambda penalty: (round(abs(penalty - DEFAULT), 6), -chrf_by_penalty[penalty]))
+
+
+def _noise(sources: int) -> float:
+    """Return the difference of chrF++ that counts as noise. It grows as dev gets smaller, so that few sources do not
+    lead to an extreme choice."""
+    return max(MARGIN, MARGIN_OF_ONE / math.sqrt(sources))
 
 
 def translations_by_penalty(
