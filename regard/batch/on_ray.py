@@ -123,7 +123,7 @@ def _ray() -> Iterator[None]:
         import ray
         import ray.data
     except ImportError as error:
-        raise ValueError(f"on_ray needs Ray Data ({error}); `pip install regard[ray]` installs it") from None
+        raise ValueError(f"on_ray needs Ray Data ({error}); `pip install 'ray[data]'` installs it") from None
     if ray.is_initialized():
         yield
         return

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 KEYS_VARIABLE = "REGARD_API_KEYS"
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
+PACKAGES = [name.replace("_", "-") for name in NEEDED]
 MAX_KEY_FILE = 1 << 20  # bytes
 SHAPE_CACHES = {"LRU_CACHE_CAPACITY": "64", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
 """how many shapes of matrix products torch and oneDNN prepare for and remember: by default 1,024, which a server with
@@ -122,7 +123,7 @@ def _settings(given: dict[str, Any], studio: bool) -> ServerSettings:
         os.environ.setdefault(name, value)
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ValueError(f"{missing[0]} is not installed; expected: pip install 'regard[studio]'")
+        raise ValueError(f"{missing[0]} is not installed; expected: pip install {' '.join(PACKAGES)}")
     from regard.experiments.compare.folder import is_comparison
     from regard.runtime.precision import Precision
     from regard.serving.access import is_loopback

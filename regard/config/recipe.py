@@ -60,9 +60,9 @@ class TrainingRecipe:
     accumulate: int = 1
     """batches whose gradients each process adds up for one update"""
     max_characters: int | None = None
-    """lines with a longer side are skipped; None: six times as long as 95 % of the lines are, at least 1,000"""
+    """lines with a longer side are skipped; None: six times the 95th percentile of the lengths, at least 1,000"""
     max_tokens: int | None = None
-    """the same in tokens; None: six times as many as 95 % of the lines have, at least 400"""
+    """the same in tokens; None: six times the 95th percentile, at least 400"""
     learning_rate: float | None = None
     """None: 0.003; less for a translation Transformer whose batches have few sentences"""
     warmup: int = 400

@@ -11,7 +11,7 @@ SMALL_CORPUS, LARGE_CORPUS = 5_000, 20_000  # training pairs
 
 def best_model_kind(pairs: int, on_gpu: bool, limited: bool) -> str:
     """Return which of rnn and transformer scored higher with so many pairs (docs/results.md): after the same minutes on
-    a CPU, or after a whole training on a GPU. `limited`: whether the run has a time limit."""
+    a CPU, or after a whole training. `limited`: whether the run has a time limit."""
     if pairs < SMALL_CORPUS:
         return "rnn" if limited else "transformer"
     return "transformer" if on_gpu and pairs >= LARGE_CORPUS else "rnn"

@@ -70,7 +70,7 @@ def figure(picture: Picture) -> Figure:
 
 
 def _require_matplotlib() -> None:
-    why = "matplotlib 3.11 or newer, for older ones do not shape Devanagari and Arabic; pip install 'regard[plot]'"
+    why = "matplotlib 3.11 or newer, for older ones do not shape Devanagari and Arabic; pip install 'matplotlib>=3.11'"
     try:
         import matplotlib
     except ImportError:

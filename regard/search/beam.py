@@ -75,7 +75,9 @@ def beam(
     prefixes: Prefixes = None,
     surface: Surface | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return the `best` ≤ `width` hypotheses of each sentence, best first. source [B, S] of `lengths` [B].
+    """Return the `best` hypotheses of each sentence, best first, or fewer. source [B, S] of `lengths` [B].
+
+    All that ended are ranked: up to 2 · `width` − 1, because several may end in the last step.
 
     `prefixes`: tokens with which each translation must begin. `surface`: of prefixes that it maps to the same value
     only one continues (recombination.py).

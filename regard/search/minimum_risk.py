@@ -24,7 +24,7 @@ from regard.search.seeded_samples import seeded_samples
 Utility = Callable[[Sequence[str]], np.ndarray[Any, np.dtype[np.float64]]]
 """returns the utility [n, n] of each of n texts (rows) given each as the reference (columns)"""
 
-MBR_TEMPERATURE = 0.5  # of the samples (docs/search.md has scores of others)
+MBR_TEMPERATURE = 0.5  # of the samples
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def test_without_ray_a_sentence_says_how_to_get_it(
     model: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"on_ray needs Ray Data .*`pip install regard\[ray\]` installs it"):
+    with pytest.raises(ValueError, match=r"on_ray needs Ray Data .*`pip install 'ray\[data\]'` installs it"):
         regard.on_ray(model, file, tmp_path / "shards")
     assert not (tmp_path / "shards").exists()
 

@@ -197,7 +197,7 @@ def test_names(tmp_path: Path) -> None:
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    message = r"older ones do not shape Devanagari and Arabic; pip install 'regard\[plot\]'$"
+    message = r"older ones do not shape Devanagari and Arabic; pip install 'matplotlib>=3\.11'$"
     with pytest.raises(ValueError, match=message):
         save(PAIRS["English"], tmp_path / "picture.png")
 
@@ -205,5 +205,5 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def test_with_an_older_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(matplotlib, "__version_info__", (3, 10, 8), raising=False)
     monkeypatch.setattr(matplotlib, "__version__", "3.10.8", raising=False)
-    with pytest.raises(ValueError, match=r"pip install 'regard\[plot\]'; got matplotlib 3\.10\.8"):
+    with pytest.raises(ValueError, match=r"pip install 'matplotlib>=3\.11'; got matplotlib 3\.10\.8"):
         save(PAIRS["English"], tmp_path / "picture.png")

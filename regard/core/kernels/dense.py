@@ -106,7 +106,7 @@ class SmallDense(Kernel):
             return "on a GPU torch's attention is faster"
         limit = MAX_PAIRS if request.query.element_size() >= 4 else MAX_PAIRS_16_BIT
         if request.queries * request.keys > limit:
-            return f"{request.queries} × {request.keys} pairs; from {limit + 1:,} on torch's attention is faster"
+            return f"{request.queries} × {request.keys} pairs; from {limit + 1:,} pairs on torch's attention is faster"
         return Dense().refuse(request)
 
     def run(self, request: Request) -> Result:
