@@ -77,7 +77,7 @@ def _python(script: str, *more: str) -> Callable[[Path, Path], Sequence[str | Pa
 def _model(folder: Path) -> dict[str, Any]:
     """Return what a model's folder holds of results; times and the size of the log differ from run to run."""
     card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
-    kept = {name: card.get(name) for name in ("scores", "ended", "length_penalty", "data")}
+    kept = {name: card.get(name) for name in ("scores", "ended", "search", "data")}
     files = {name: (folder / name).read_bytes() for name in ("model.safetensors", "recipe.toml")}
     return kept | files | {"vocabulary": sorted(file.read_bytes() for file in folder.glob("*r*e*.json"))}
 

@@ -13,7 +13,7 @@ from regard.commands.groups import given
 from regard.commands.options import DeviceOptions, TextOptions, check_distinct, refuse_idle
 from regard.commands.screen import Terminal, complain
 from regard.commands.streams import open_results
-from regard.commands.translate_options import ContentOptions, SearchFlags
+from regard.commands.translate_options import ContentOptions, SearchOptions
 
 Shards = Annotated[
     Path | None,
@@ -55,7 +55,7 @@ def run_sharded(
     sharding: ShardingOptions,
     models: Sequence[Path],
     texts: TextOptions,
-    search: SearchFlags,
+    search: SearchOptions,
     content: ContentOptions,
     on: DeviceOptions,
     as_json: bool,
@@ -82,7 +82,7 @@ def _translate(
     sharding: ShardingOptions,
     models: Sequence[Path],
     file: Path,
-    flags: SearchFlags,
+    options: SearchOptions,
     content: ContentOptions,
     on: DeviceOptions,
     as_json: bool,
@@ -95,9 +95,9 @@ def _translate(
 
     assert sharding.shards is not None
     require_task(TRANSLATION, models[0])
-    search = flags.applied(search_of(read_recipe(models[0])))
-    if flags.seed is not None:
-        search = replace(search, seed=flags.seed)
+    search = options.applied(search_of(read_recipe(models[0])))
+    if options.seed is not None:
+        search = replace(search, seed=options.seed)
     report = translate_file(
         models[0],
         file,
@@ -106,7 +106,7 @@ def _translate(
         threads=on.threads,
         ensemble=models[1:],
         search=search,
-        prefix=flags.prefix,
+        prefix=options.prefix,
         glossary=content.terms(),
         keep=content.keep or (),
         as_json=as_json,

@@ -17,7 +17,7 @@ from regard.commands.options import refuse_idle
 from regard.commands.screen import complain
 from regard.commands.shards import ShardingOptions, run_sharded
 from regard.commands.streams import open_results
-from regard.commands.translate_options import ContentOptions, SearchFlags
+from regard.commands.translate_options import ContentOptions, SearchOptions
 
 if TYPE_CHECKING:
     from regard.tasks.translation.predictor import Translator
@@ -33,7 +33,7 @@ def translate(
     *,
     texts: options.TextOptions,
     ensemble: options.Ensemble = None,
-    search: SearchFlags,
+    search: SearchOptions,
     content: ContentOptions,
     confidence: ConfidenceOptions,
     look: LookOptions,
@@ -81,7 +81,7 @@ def translate(
 
 
 def _translator(
-    models: Sequence[Path], search: SearchFlags, terms: Glossary | None, on: options.DeviceOptions
+    models: Sequence[Path], search: SearchOptions, terms: Glossary | None, on: options.DeviceOptions
 ) -> tuple[Translator, Search]:
     """Return the model or ensemble, and its search; a glossary needs a beam."""
     from regard.tasks.registry import TRANSLATION, load_for
@@ -94,7 +94,7 @@ def _translator(
 
 def _input(
     texts: options.TextOptions,
-    search: SearchFlags,
+    search: SearchOptions,
     content: ContentOptions,
     confidence: ConfidenceOptions,
     look: LookOptions,

@@ -52,7 +52,7 @@ OF_SEARCH = ("beam", "n_best", "length_penalty", "mbr", "sample", "temperature",
 
 
 @dataclass(frozen=True)
-class SearchFlags:
+class SearchOptions:
     """How translations are searched for."""
 
     beam: Beam = None

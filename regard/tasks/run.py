@@ -146,7 +146,7 @@ class TrainingRun:
         self.screen.status("preparing the first epoch")
         try:
             loop.run()
-            model = _finish(self.spec, self.folder, loop)
+            model = _finish(self.spec, self.folder, loop, seconds)
         except OSError as error:  # the disk is full, say
             if isinstance(error, ConnectionError):  # another process of the run has ended
                 raise
@@ -260,7 +260,7 @@ def unwritable(folder: Path, error: OSError) -> ValueError:
     return ValueError(failed)
 
 
-def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
+def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop, seconds: float | None) -> AnyPredictor:
     """Score the best model as `evaluate` does, and write the card."""
     world = loop.world
     with world.shared_errors():
@@ -274,7 +274,7 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop) -> AnyPredictor:
     if "scores" not in model.card:
         loop.reporter.status("scoring dev")
         begun = model.recipe
-        scores = spec.score(model, loop.task.dev, loop.reporter.say, world)
+        scores = spec.score(model, loop.task.dev, loop.reporter.say, seconds, world)
         if model.recipe != begun and world.is_first:
             folders.write(folder / folders.RECIPE, to_toml(model.recipe))
         for line in scores.lines():

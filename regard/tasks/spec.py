@@ -168,9 +168,12 @@ class TaskSpec(ABC, Generic[P, D]):
     def predictor(self, folder: Path, options: Any, loaded: Loaded) -> P:
         """Return a predictor with an untrained model of the options; the folder has its vocabularies."""
 
-    def score(self, model: P, dev: Any, say: Callable[[str], None], world: World = ALONE) -> ScoreReport:
+    def score(
+        self, model: P, dev: Any, say: Callable[[str], None], seconds: float | None = None, world: World = ALONE
+    ) -> ScoreReport:
         """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card and
-        its recipe. `say` reports what was chosen. The processes of `world` may share the work."""
+        its recipe. `say` reports what was chosen; `seconds` is the time limit of the run, None without one. The
+        processes of `world` may share the work."""
         return model.evaluate(dev)
 
     def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:

@@ -126,7 +126,12 @@ class TuningSpec(TaskSpec[Any, Pairs]):
     # Scores
 
     def score(
-        self, model: Predictor[Any], dev: DevParts, say: Callable[[str], None], world: World = ALONE
+        self,
+        model: Predictor[Any],
+        dev: DevParts,
+        say: Callable[[str], None],
+        seconds: float | None = None,
+        world: World = ALONE,
     ) -> ScoreReport:
         """Score a tuned model on the new dev part; compare it with the old model on both parts, for the card too.
 
@@ -144,7 +149,7 @@ class TuningSpec(TaskSpec[Any, Pairs]):
             if world.is_first:
                 folders.write(self.out / folders.WEIGHTS, (self.folder / folders.WEIGHTS).read_bytes())
             after = before
-        self.inner.score(model, [*dev.new, *(dev.old or ())], say, world)
+        self.inner.score(model, [*dev.new, *(dev.old or ())], say, seconds, world)
         compared = {name: {"before": before[name], "after": after[name]} for name in parts}
         model.card["tuned_from"] = model.card["tuned_from"] | {"compared_by": self.inner.tuned_score} | compared
         for line in comparison(model.card["tuned_from"]):

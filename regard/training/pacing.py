@@ -144,7 +144,7 @@ class Pacing:
         recipe, done, tried = self._task.recipe, progress.update, progress.last_validation
         plan = by_clock(recipe.training, self._clock.limit, left, an_update, a_validation, done, tried)
         validations = plan.validations
-        if not self._measured and not tried:
+        if not self._measured and not tried and recipe.training.validations > 1:
             validations = tuple(sorted({max(done, round(EARLY * plan.updates), 1), *validations}))
         if batch != before.batch_fraction:
             before = replace(before, batch_fraction=batch, update_seconds=0.0)

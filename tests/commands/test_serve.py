@@ -56,7 +56,9 @@ def test_folders_of_comparisons(inside: Inside, tmp_path: Path) -> None:
 def test_without_the_extra(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "NEEDED", ("fastapi", "no_such_package"))
     message = refused(inside("serve", tmp_path))
-    assert message == "regard: no_such_package is not installed; expected: pip install fastapi uvicorn python-multipart\n"
+    assert (
+        message == "regard: no_such_package is not installed; expected: pip install fastapi uvicorn python-multipart\n"
+    )
 
 
 def test_help_loads_neither_torch_nor_fastapi() -> None:

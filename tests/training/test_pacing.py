@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,15 @@ def test_a_run_whose_final_scoring_cannot_be_rehearsed_takes_its_time(
     assert 0.9 * seconds <= task.time.now - task.time.began <= 1.03 * seconds
     first, *others = [score.update for score in loop.progress.scores]
     assert first <= 0.2 * loop.progress.update and len(others) >= 4
+
+
+def test_a_run_with_one_validation_has_no_early_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model is that of its end: no other is compared with it."""
+    task = Task(Time(), Costs(0.01, 0.02, 0.001, 5.0, early=4.0), smallest_batch_fraction=1.0)
+    task.recipe = replace(task.recipe, training=replace(task.recipe.training, validations=1))
+    monkeypatch.setattr(task, "rehearse", lambda *_: None)
+    progress = run(task, 60.0, tmp_path, monkeypatch).progress
+    assert [score.update for score in progress.scores] == [progress.update]
 
 
 @pytest.mark.parametrize("spike", [7.0, 20.0, 30.0])

@@ -187,7 +187,9 @@ class BestTranslation:
             for name in (folders.RECIPE, folders.WEIGHTS):
                 folders.write(student / name, (self.work.path / chosen / name).read_bytes())
             member = folders.read_card(self.work.path / chosen)
-            card |= {name: member[name] for name in ("scores", "weights_sha256")}
+            measured = ("scores", "weights_sha256", "search", "confidence")
+            card = {name: value for name, value in card.items() if name not in measured}
+            card |= {name: member[name] for name in measured if name in member}
         facts = {"run": self.work.run_digest, "chosen": chosen, STUDENT: own, **scores}
         folders.write_card(student, card | {"minutes": round(self._elapsed / 60, 2), "best": facts})
 

@@ -85,14 +85,14 @@ def compare(
     read = TRANSLATION.data(given, kinds[0].recipe, WatcherScreen(watcher))
     plan = _plan(read, given, kinds, range(1, seeds + 1), minutes, precision)
     with locked(folder, WatcherScreen(watcher)):
-        _prepare_folder(folder, plan, _files(given, read), resume, overwrite)
+        _prepare_folder(folder, plan, given, read, resume, overwrite)
         run = _Comparing(folder.absolute(), given, plan, kinds, gold, links, on_gpu, device, precision, watcher)
         run.train(jobs)
         return run.finish()
 
 
 def _prepare_folder(
-    folder: Path, plan: ComparisonPlan, files: Mapping[str, str], resume: bool, overwrite: bool
+    folder: Path, plan: ComparisonPlan, given: Given, data: TrainingData[Any], resume: bool, overwrite: bool
 ) -> None:
     """Create the folder of a new comparison, or check that of one that is resumed."""
     layout.check_folder(folder, resume, overwrite)  # again: another comparison may just have changed it
@@ -100,7 +100,7 @@ def _prepare_folder(
         layout.check_same(folder, plan)
         layout.remove_error_files(folder)
     else:
-        layout.create(folder, plan, files)
+        layout.create(folder, plan, _files(given, data))
 
 
 def _check_numbers(seeds: int, minutes: float | None, jobs: int | None) -> None:

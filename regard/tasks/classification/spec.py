@@ -66,7 +66,14 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         model = TextClassifier(options, len(reader.vocabulary), len(reader.spelling), len(labels))
         return Classifier(model, *loaded, reader, labels)
 
-    def score(self, model: Classifier, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> LabelScores:
+    def score(
+        self,
+        model: Classifier,
+        dev: Pairs,
+        say: Callable[[str], None],
+        seconds: float | None = None,
+        world: World = ALONE,
+    ) -> LabelScores:
         model.calibrate(dev)
         return model.evaluate(dev, allow_unknown=True)
 

@@ -61,9 +61,9 @@ class Calibration(NamedTuple):
     sentences: Vector | None  # [sentences]
 
 
-def calibration_sources(limit: float | None) -> int:
-    """Return how many sources of dev the calibration at the end of a run of `limit` seconds uses at most."""
-    return MAX_SOURCES if limit is None else max(MIN_SOURCES, min(MAX_SOURCES, round(SOURCES_PER_SECOND * limit)))
+def calibration_sources(seconds: float | None) -> int:
+    """Return how many sources of dev the calibration uses at most, at the end of a run with this time limit."""
+    return MAX_SOURCES if seconds is None else max(MIN_SOURCES, min(MAX_SOURCES, round(SOURCES_PER_SECOND * seconds)))
 
 
 def rated_words(

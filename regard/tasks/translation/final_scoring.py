@@ -31,10 +31,10 @@ class ScoringEffort:
     beams: tuple[int, ...] = BEAMS  # the beam sizes that are tried if the recipe has none
 
     @classmethod
-    def within(cls, limit: float | None) -> ScoringEffort:
-        """Return the effort of a run of `limit` seconds; None: without a limit."""
-        beams = BEAMS if limit is None or limit >= MIN_SECONDS else BEAMS[:1]
-        return cls(calibration_sources(limit), beams)
+    def within(cls, seconds: float | None) -> ScoringEffort:
+        """Return the effort at the end of a run with this time limit; None: without one."""
+        beams = BEAMS if seconds is None or seconds >= MIN_SECONDS else BEAMS[:1]
+        return cls(calibration_sources(seconds), beams)
 
     def of_sample(self, count: int, total: int) -> ScoringEffort:
         """Return the effort for `count` of `total` sources that takes as much time for each of them."""
@@ -63,7 +63,7 @@ def final_results(
     Its confidence is calibrated on sources evenly spaced. The processes of `world` share the sources."""
     given, choice = translator.recipe.search, None
     beams = effort.beams if given.beam is None else (given.beam,)
-    if beams != (1,) and (given.beam is None or given.length_penalty is None):
+    if beams != (1,) and (len(beams) > 1 or given.length_penalty is None):
         choice = choose_search(translator, sources, references, beams, world)
     beam, penalty = beams[0], DEFAULT if given.length_penalty is None else given.length_penalty
     if choice is not None:

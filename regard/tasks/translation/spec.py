@@ -34,7 +34,6 @@ from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask, TunedModel
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
-from regard.training.clock import limit_seconds
 from regard.training.progress import Screen
 
 SHOWN = 20  # sentences that a diagnosis lists
@@ -89,11 +88,17 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         model = build(options, len(vocabularies.source), len(vocabularies.target))
         return Translator(model, *loaded, vocabularies, str(folder))
 
-    def score(self, model: Translator, dev: Pairs, say: Callable[[str], None], world: World = ALONE) -> Scores:
+    def score(
+        self,
+        model: Translator,
+        dev: Pairs,
+        say: Callable[[str], None],
+        seconds: float | None = None,
+        world: World = ALONE,
+    ) -> Scores:
         """Score a model on dev; before, choose its beam size and length penalty there if the recipe leaves them open.
         Its confidence is calibrated on the same translations."""
-        limit = limit_seconds(model.card.get("run", {}).get("minutes"))
-        results, given = final_results(model, *group(dev), ScoringEffort.within(limit), world), model.recipe.search
+        results, given = final_results(model, *group(dev), ScoringEffort.within(seconds), world), model.recipe.search
         search = replace(given, beam=results.beam, length_penalty=results.length_penalty)
         model.recipe = replace(model.recipe, search=search)
         if results.choice is not None:

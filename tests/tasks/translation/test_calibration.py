@@ -96,12 +96,11 @@ def test_at_most_so_many_sources_are_used(tmp_path: Path) -> None:
     assert results.scores.sources == 40
 
 
-@pytest.mark.parametrize(("minutes", "expected"), [(None, 300), (60, 300), (2, 120), (0.1, 30)])
-def test_a_short_run_uses_fewer_sources(minutes: float | None, expected: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seconds", "expected"), [(None, 300), (3600.0, 300), (120.0, 120), (6.0, 30)])
+def test_a_short_run_uses_fewer_sources(seconds: float | None, expected: int, tmp_path: Path) -> None:
     model = small(tmp_path / "model")
-    model.card["run"]["minutes"] = minutes
     with patch("regard.tasks.translation.spec.final_results", wraps=final_results) as used:
-        TRANSLATION.score(model, toy.pairs(5), print)
+        TRANSLATION.score(model, toy.pairs(5), print, seconds)
     assert used.call_args.args[3].calibrated == expected
 
 

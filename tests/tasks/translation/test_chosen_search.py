@@ -126,9 +126,9 @@ def test_the_rule_prefers_a_beam_of_5_within_noise(
     assert choice.beam == expected and choice.chrf == {beam: {1.0: value} for beam, value in scores.items()}
 
 
-@pytest.mark.parametrize(("limit", "beams"), [(None, BEAMS), (900.0, BEAMS), (599.0, (5,))])
-def test_a_short_run_tries_one_beam(limit: float | None, beams: tuple[int, ...]) -> None:
-    assert ScoringEffort.within(limit).beams == beams
+@pytest.mark.parametrize(("seconds", "beams"), [(None, BEAMS), (900.0, BEAMS), (599.0, (5,))])
+def test_a_short_run_tries_one_beam(seconds: float | None, beams: tuple[int, ...]) -> None:
+    assert ScoringEffort.within(seconds).beams == beams
 
 
 def test_a_given_beam_stays(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_run_that_ends_while_scoring_is_resumed(tmp_path: Path, monkeypatch: p
     assert small(tmp_path / "model", resume=True).card["scores"]
 
 
-def test_a_model_without_a_chosen_penalty_is_used_with_1(translator: Translator) -> None:
-    search = replace(translator.recipe.search, length_penalty=None)
+def test_a_model_without_a_chosen_search_is_used_with_the_defaults(translator: Translator) -> None:
+    search = replace(translator.recipe.search, beam=None, length_penalty=None)
     unfinished = replace(translator, recipe=replace(translator.recipe, search=search))
-    assert unfinished.search.length_penalty == 1.0
+    assert (unfinished.search.beam, unfinished.search.length_penalty) == (5, 1.0)
