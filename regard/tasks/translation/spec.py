@@ -117,7 +117,9 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:
         """Return whether both recipes are equal; a beam size or length penalty that is left open is equal to any,
         because the end of the run chooses one."""
-        left_open = {name: None for name in ("beam", "length_penalty") if getattr(asked.search, name) is None}
+        left_open: dict[str, Any] = {
+            name: None for name in ("beam", "length_penalty") if getattr(asked.search, name) is None
+        }
         return replace(begun, search=replace(begun.search, **left_open)) == asked
 
     def ensemble(self, first: Translator, others: Sequence[Path]) -> Translator:
