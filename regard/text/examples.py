@@ -48,6 +48,12 @@ class Form(NamedTuple):
     terms: int = 0  # likewise, of the terms that are shown
 
 
+def plain_examples(pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary) -> list[Example]:
+    """Return the examples of pairs without any variation."""
+    sides = source.encode_all(pair.source for pair in pairs), target.encode_all(pair.target for pair in pairs)
+    return [Example(*both) for both in zip(*sides, strict=True)]
+
+
 class Examples:
     """The training examples; `epoch(n)` returns them all, in the order of the pairs."""
 
@@ -60,12 +66,12 @@ class Examples:
         seed: int,
         anchors: Sequence[Sequence[Anchor]] = (),
         terms: Sequence[Sequence[LinkedTerm]] = (),
+        plain: list[Example] | None = None,
     ) -> None:
         """`anchors`: where placeholders can stand, and `terms`: those that can be shown, for each of the first pairs;
-        pairs beyond get none."""
+        pairs beyond get none. `plain`: the `plain_examples` of the pairs, if they are known."""
         self._variety, self._seed = variety, seed
-        sides = source.encode_all(pair.source for pair in pairs), target.encode_all(pair.target for pair in pairs)
-        self.plain = [Example(*both) for both in zip(*sides, strict=True)]  # the examples without any variation
+        self.plain = plain_examples(pairs, source, target) if plain is None else plain
         self._pairs, self._anchors, self._terms = pairs, anchors, terms
         self._source, self._target = source, target
         self._segmentations = tuple(

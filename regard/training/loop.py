@@ -34,6 +34,7 @@ from regard.training.updating import CapturedUpdater, DivergedError, Updater
 
 CHECK_INTERVAL = 10  # updates on a GPU between two checks for a NaN loss, each of which synchronizes with the GPU
 CHECKPOINT_SECONDS = 110.0  # seconds between two checkpoints, besides those of validations
+EXTENSION = 1.2  # by the clock: a run goes on after its last update if so many times as many updates fit by now
 
 
 @dataclass(frozen=True)
@@ -271,8 +272,10 @@ class Loop:
             self.save()
         if plan is not None and follows_clock:
             progress.plan = self._pacing.timed(plan, time.monotonic() - began, final)
-            if self.world.broadcast(self._clock.measured > 0) and progress.update < plan.updates:
-                self._set_plan(self._pacing.plan(progress, self._preparation))
+            if self.world.broadcast(self._clock.measured > 0):
+                new = self._pacing.plan(progress, self._preparation)
+                if progress.update < plan.updates or new.updates >= EXTENSION * progress.update:
+                    self._set_plan(new)
 
     def _end(self, why: str) -> None:
         progress = self.progress

@@ -111,6 +111,22 @@ def test_a_run_whose_final_scoring_cannot_be_rehearsed_takes_its_time(
     assert first <= 0.2 * loop.progress.update and len(others) >= 4
 
 
+def test_a_run_goes_on_if_the_final_scoring_takes_less_than_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An untrained model writes long outputs, which take long to search for."""
+    task = Task(Time(), Costs(0.02, 0.1, 0.02, 3.0))
+
+    def rehearse(*_: object) -> float:
+        task.time.passes(0.2)
+        return 18.0 if task.done < 30 else 3.0
+
+    monkeypatch.setattr(task, "rehearse", rehearse)
+    loop = run(task, 30.0, tmp_path, monkeypatch)
+    assert 0.85 * 30 <= task.time.now - task.time.began <= 1.03 * 30 + 2
+    assert loop.progress.best_update == loop.progress.update and loop.progress.ended == "done"
+
+
 def test_a_run_with_one_validation_has_no_early_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its model is that of its end: no other is compared with it."""
     task = Task(Time(), Costs(0.01, 0.02, 0.001, 5.0, early=4.0), smallest_batch_fraction=1.0)

@@ -49,14 +49,13 @@ def choose_search(
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
     beams: Sequence[int] = BEAMS,
+    penalties: Sequence[float] = PENALTIES,
     world: World = ALONE,
 ) -> SearchChoice:
     """Translate dev once with each beam size, and choose by chrF++. The processes of `world` share dev.
 
-    A penalty that the recipe sets stays. Of several beam sizes whose chrF++ differs by noise, the first is chosen.
+    Of several beam sizes whose chrF++ differs by noise, the first is chosen.
     """
-    given = translator.recipe.search.length_penalty
-    penalties = PENALTIES if given is None else (given,)
     choices = {width: _choose_penalty(translator, sources, references, width, penalties, world) for width in beams}
     best = max(choice.chrf[width][choice.penalty] for width, choice in choices.items())
     near = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +16,20 @@ from regard.tasks.translation.calibration import (
     calibration_sources,
     rated_words,
 )
-from regard.tasks.translation.chosen_search import BEAMS, DEFAULT, RankedTranslation, SearchChoice, choose_search
+from regard.tasks.translation.chosen_search import (
+    BEAMS,
+    DEFAULT,
+    PENALTIES,
+    RankedTranslation,
+    SearchChoice,
+    choose_search,
+)
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from regard.training.task import evenly_spaced
 
 MIN_SECONDS = 600  # the time limit from which on several beam sizes are tried: each is a search of dev
+MIN_SECONDS_OF_PENALTIES = 120  # the same for length penalties, of which each has its chrF++
 
 
 @dataclass(frozen=True)
@@ -29,12 +38,15 @@ class ScoringEffort:
 
     calibrated: int = MAX_SOURCES  # the sources on which confidence is calibrated, at most
     beams: tuple[int, ...] = BEAMS  # the beam sizes that are tried if the recipe has none
+    penalties: tuple[float, ...] = PENALTIES  # the length penalties, likewise
 
     @classmethod
     def within(cls, seconds: float | None) -> ScoringEffort:
         """Return the effort at the end of a run with this time limit; None: without one."""
-        beams = BEAMS if seconds is None or seconds >= MIN_SECONDS else BEAMS[:1]
-        return cls(calibration_sources(seconds), beams)
+        limit = math.inf if seconds is None else seconds
+        beams = BEAMS if limit >= MIN_SECONDS else BEAMS[:1]
+        penalties = PENALTIES if limit >= MIN_SECONDS_OF_PENALTIES else (DEFAULT,)
+        return cls(calibration_sources(seconds), beams, penalties)
 
     def of_sample(self, count: int, total: int) -> ScoringEffort:
         """Return the effort for `count` of `total` sources that takes as much time for each of them."""
@@ -63,9 +75,10 @@ def final_results(
     Its confidence is calibrated on sources evenly spaced. The processes of `world` share the sources."""
     given, choice = translator.recipe.search, None
     beams = effort.beams if given.beam is None else (given.beam,)
-    if beams != (1,) and (len(beams) > 1 or given.length_penalty is None):
-        choice = choose_search(translator, sources, references, beams, world)
-    beam, penalty = beams[0], DEFAULT if given.length_penalty is None else given.length_penalty
+    penalties = effort.penalties if given.length_penalty is None else (given.length_penalty,)
+    if beams != (1,) and len(beams) * len(penalties) > 1:
+        choice = choose_search(translator, sources, references, beams, penalties, world)
+    beam, penalty = beams[0], penalties[0] if len(penalties) == 1 else DEFAULT
     if choice is not None:
         beam, penalty = choice.beam, choice.penalty
     if choice is not None and not given.mbr:

@@ -34,7 +34,7 @@ from regard.tasks.translation.stored_batches import StoredBatches
 from regard.tasks.translation.validation import ValidationInputs, validate
 from regard.tasks.translation.word_pairs import word_pairs
 from regard.text.batches import Batch
-from regard.text.examples import Example, Examples, Variety
+from regard.text.examples import Example, Examples, Variety, plain_examples
 from regard.text.lengths import Counted, TokenLimit
 from regard.text.pairs import Pair
 from regard.text.sentences import several_sentences
@@ -98,21 +98,21 @@ class TranslationTask(TextTask):
             placeholders=training.placeholders if target.has_placeholders else 0.0,
             terms=training.glossary if source.has_term_marks else 0.0,
         )
-        examples = Examples(train, source, target, variety, seed)
-        within = TokenLimit.of(
-            _with_lengths(train, examples.plain), encoded_lengths(dev, vocabularies), training.max_tokens
-        )
+        plain = plain_examples(train, source, target)
+        within = TokenLimit.of(_with_lengths(train, plain), encoded_lengths(dev, vocabularies), training.max_tokens)
         recipe = replace(recipe, training=replace(training, max_tokens=within.limit))
         train, dev = [train[place] for place in within.train], [dev[place] for place in within.dev]
-        lengths = [(len(examples.plain[place].source) + 1, len(examples.plain[place].target)) for place in within.train]
+        plain = [plain[place] for place in within.train]
+        lengths = [(len(each.source) + 1, len(each.target)) for each in plain]
         several = several_sentences(pair.source for pair in train)
         single = word_pairs(train, vocabularies, round(training.word_pairs * len(train)))
-        train = [*train, *within_tokens(extra, vocabularies, within.limit)]
+        further = within_tokens(extra, vocabularies, within.limit)
+        train = [*train, *further]
         anchors = find_anchors(train, seed) if variety.placeholders else []
         terms = find_terms(train, seed) if variety.terms else []
         train = [*train, *single]
-        if extra or single or anchors or terms or len(train) < len(examples):
-            examples = Examples(train, source, target, variety, seed, anchors, terms)
+        plain += plain_examples([*further, *single], source, target)
+        examples = Examples(train, source, target, variety, seed, anchors, terms, plain)
         torch.manual_seed(seed)
         model = tuned.model if tuned else build(recipe.model, len(source), len(target))
         guide = Guide.of(train, vocabularies) if training.guided_attention else None

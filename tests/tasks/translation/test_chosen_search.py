@@ -21,7 +21,7 @@ from regard.tasks.translation.chosen_search import (
     chosen_penalty,
     translations_by_penalty,
 )
-from regard.tasks.translation.final_scoring import ScoringEffort
+from regard.tasks.translation.final_scoring import ScoringEffort, final_results
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from tests.tasks.small import small
@@ -129,6 +129,21 @@ def test_the_rule_prefers_a_beam_of_5_within_noise(
 @pytest.mark.parametrize(("seconds", "beams"), [(None, BEAMS), (900.0, BEAMS), (599.0, (5,))])
 def test_a_short_run_tries_one_beam(seconds: float | None, beams: tuple[int, ...]) -> None:
     assert ScoringEffort.within(seconds).beams == beams
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(None, 9), (120.0, 9), (60.0, 1)])
+def test_a_very_short_run_tries_one_penalty(seconds: float | None, count: int) -> None:
+    penalties = ScoringEffort.within(seconds).penalties
+    assert len(penalties) == count and 1.0 in penalties
+
+
+def test_without_a_choice_the_defaults_are_used(translator: Translator) -> None:
+    search = replace(translator.recipe.search, beam=None, length_penalty=None)
+    unfinished = replace(translator, recipe=replace(translator.recipe, search=search))
+    sources, references = group(toy.pairs(10))
+    results = final_results(unfinished, sources, references, ScoringEffort.within(30.0))
+    assert (results.beam, results.length_penalty, results.choice) == (5, 1.0, None)
+    assert results.scores == score(translator.translate(sources, Search()), references)
 
 
 def test_a_given_beam_stays(tmp_path: Path) -> None:
