@@ -62,7 +62,8 @@ class _Smoothed(torch.autograd.Function):
         counts = None if padding is None else _row_weights(expected != padding, loss_dtype)
         bias = None if bias is None else bias.to(loss_dtype)
         if consistency:
-            losses, divergence, grad_bias = _in_paired_chunks(logits, bias, expected, smoothing, counts, consistency)
+            compute_pairs = _fused_pairs if _has_kernel(logits) else _in_paired_chunks
+            losses, divergence, grad_bias = compute_pairs(logits, bias, expected, smoothing, counts, consistency)
         else:
             compute = _fused if _has_kernel(logits) else _in_chunks
             losses, grad_bias = compute(logits, bias, expected, smoothing, counts)
@@ -109,6 +110,16 @@ def _fused(
 
     losses = row_losses_(logits, bias, expected, smoothing, counts)
     return losses, None if bias is None else logits.sum(0, dtype=bias.dtype)
+
+
+def _fused_pairs(
+    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None, consistency: float
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Compute the same as `_in_paired_chunks` by one kernel."""
+    from regard.training.loss_device import paired_losses_
+
+    losses, divergence = paired_losses_(logits, bias, expected, smoothing, counts, consistency)
+    return losses, divergence, None if bias is None else logits.sum(0, dtype=bias.dtype)
 
 
 def _in_chunks(

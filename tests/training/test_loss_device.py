@@ -1,11 +1,11 @@
-"""The loss's kernel, in Triton's interpreter, against torch's own cross-entropy."""
+"""The loss's kernels, in Triton's interpreter, against torch's own cross-entropy and divergence."""
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, kl_div
 
 pytest.importorskip("triton", minversion="3.4")  # older interpreters do not know the numpy of today
-from regard.training.loss_device import row_losses_
+from regard.training.loss_device import paired_losses_, row_losses_
 
 
 @pytest.mark.parametrize("with_bias", [True, False])
@@ -23,5 +23,30 @@ def test_losses_and_gradient_are_those_of_cross_entropy(with_bias: bool, smoothi
     torch.testing.assert_close(logits.double(), gradient, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("counted", [True, False])
+def test_pairs_have_the_gradient_of_cross_entropy_and_divergence(
+    with_bias: bool, smoothing: float, counted: bool
+) -> None:
+    """The first three rows and the last three are two passes over the same tokens."""
+    logits, bias, expected = 3 * torch.randn(6, 37), torch.randn(37), torch.tensor([0, 36, 3, 0, 36, 3])
+    counts = torch.tensor([1.5, 0.0, 2.5, 1.5, 0.0, 2.5]) if counted else None
+    exact = logits.double().requires_grad_()
+    shifted = exact + bias if with_bias else exact
+    entropy = cross_entropy(shifted, expected, label_smoothing=smoothing, reduction="none")
+    one, other = shifted.log_softmax(-1).chunk(2)
+    both = (kl_div(a, b, reduction="none", log_target=True).sum(-1) for a, b in ((one, other), (other, one)))
+    halves = (0.7 * 0.5 * sum(both) / 2).repeat(2)  # α · ½ (KL + KL), half of it for each row
+    rows = entropy + halves
+    (gradient,) = torch.autograd.grad((rows if counts is None else rows * counts).mean(), exact)
+    losses, divergence = paired_losses_(logits, bias if with_bias else None, expected, smoothing, counts, 0.7)
+    torch.testing.assert_close(losses.double(), entropy.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(divergence.double(), halves.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(logits.double(), gradient, atol=1e-6, rtol=1e-5)
+
+
 def test_nothing() -> None:
+    nothing = torch.zeros(0, 4), None, torch.zeros(0, dtype=torch.int64), 0.1, None
+    assert [each.shape for each in paired_losses_(*nothing, 1.0)] == [(0,), (0,)]
     assert row_losses_(torch.zeros(0, 4), None, torch.zeros(0, dtype=torch.int64), 0.1, None).shape == (0,)
