@@ -141,7 +141,8 @@ class DotProblem:
             self.values, self.settings.scale * LOG2, 0.0 if noise is None else noise.scale * LOG2,
             FEATURES=tile_width(self.features), VALUES=tile_width(self.values),
             num_stages=stages(self.value.dtype, self.features, self.values, precision, shared),
-            num_warps=warps(self.value.dtype, self.features, self.values), **self.block_options, **options,
+            num_warps=warps(self.value.dtype, self.features, self.values, noise is not None),
+            **self.block_options, **options,
         )  # fmt: skip
 
     def block_arguments(self, jobs: Jobs, lists: Lists) -> tuple[Any, ...]:

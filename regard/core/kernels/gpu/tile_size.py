@@ -29,6 +29,7 @@ def stages(dtype: torch.dtype, features: int, values: int, precision: str, avail
     return 0
 
 
-def warps(dtype: torch.dtype, features: int, values: int) -> int:
-    """Return the warps per tile. Wide float32 tiles take more: fewer registers per thread, faster to compile."""
-    return 8 if dtype is torch.float32 and max(features, values) > WIDE_FEATURES else 4
+def warps(dtype: torch.dtype, features: int, values: int, noise: bool = False) -> int:
+    """Return the warps per tile. Wide float32 tiles take more, and so do those with noise: fewer registers per thread,
+    faster to compile."""
+    return 8 if dtype is torch.float32 and (noise or max(features, values) > WIDE_FEATURES) else 4

@@ -32,3 +32,8 @@ def test_no_tile_is_narrower_than_32() -> None:
 
 def test_wide_tiles_of_float32_take_more_warps() -> None:
     assert (warps(torch.float32, 80, 80), warps(torch.float32, 64, 64), warps(torch.bfloat16, 128, 128)) == (8, 4, 4)
+
+
+def test_tiles_of_float32_with_noise_take_more_warps() -> None:
+    assert (warps(torch.float32, 80, 80, True), warps(torch.float32, 64, 64, True)) == (8, 8)
+    assert warps(torch.bfloat16, 128, 128, True) == 4
