@@ -69,9 +69,9 @@ class TrainingRecipe:
     """updates over which the learning rate rises linearly"""
     decay: Literal["cosine", "none"] = "cosine"
     label_smoothing: float = 0.1
-    consistency: float = 0.0
+    consistency: float | None = None
     """α of consistency training (R-Drop): every batch is read twice, with different dropout, and predictions that
-    differ cost this much; 0: read once"""
+    differ cost this much; 0: read once; None: chosen by model, size of data and device (sizes.py)"""
     masked: float = 0.0
     """the fraction of input tokens that are masked; with consistency training in the second reading only (SimCut)"""
     weight_decay: float = 0.0
@@ -141,7 +141,7 @@ class TrainingRecipe:
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
         for name in ("consistency", "guided_attention", "weight_decay", "replay", "pull", "max_forgetting"):
-            if not 0 <= getattr(self, name) < float("inf"):
+            if getattr(self, name) is not None and not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"training.{name}: expected a number of at least 0, got {getattr(self, name)}")
 
     @property
@@ -184,7 +184,8 @@ class Recipe:
     search: SearchRecipe = field(default_factory=SearchRecipe)
 
     def fitted(self, pairs: int, words: float, shared_letters: float) -> Recipe:
-        """Return the recipe with every open value chosen from the data, except those of the search.
+        """Return the recipe with every open value chosen from the data, except those of the search; consistency
+        training, which depends on the device too, is off if it is still open.
 
         pairs            number of training pairs
         words            mean number of words of a sentence
@@ -211,6 +212,7 @@ class Recipe:
                 training,
                 batch_tokens=tokens,
                 learning_rate=training.learning_rate or rate,
+                consistency=training.consistency or 0.0,
             ),
         )
 
@@ -253,6 +255,7 @@ ARTICLE = Recipe(
         warmup=0,
         decay="none",
         label_smoothing=0.0,
+        consistency=0.0,
         clip=0.0,
         average=0.0,
         segmentation_dropout=0.0,

@@ -17,6 +17,18 @@ def best_model_kind(pairs: int, on_gpu: bool, limited: bool) -> str:
     return "transformer" if on_gpu and pairs >= LARGE_CORPUS else "rnn"
 
 
+def consistency(pairs: int) -> float:
+    """Return α of consistency training, for a run that has it. With more pairs, α = 5 made a Transformer learn several
+    times more slowly (docs/best.md)."""
+    return 5.0 if pairs < SMALL_CORPUS else 1.0
+
+
+def default_consistency(kind: str, pairs: int, on_gpu: bool) -> float:
+    """Return α of consistency training, or 0 for none: where it scored higher (docs/best.md), and not on a CPU, because
+    it doubles the time of an update."""
+    return consistency(pairs) if on_gpu and kind == "transformer" and pairs < SMALL_CORPUS else 0.0
+
+
 def vocabulary_size(pairs: int, joint: bool) -> int:
     """Return the number of subwords to learn. Little data gets short subwords, so that each occurs often enough to
     be learned; a joint vocabulary is twice as large."""

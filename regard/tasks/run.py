@@ -27,7 +27,7 @@ from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.registry import AnyPredictor, load
 from regard.tasks.run_entry import Requirements, RunEntry
-from regard.tasks.spec import Given, TaskSpec, TrainingData
+from regard.tasks.spec import Given, TaskSpec, TimeLimit, TrainingData
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress, read_progress
 from regard.training.clock import limit_seconds
@@ -162,10 +162,11 @@ class TrainingRun:
         data = self.spec.data(self.given, recipe, self.screen)
         if self.options.required is not None:
             self.options.required.check(data)
+        begun = folders.read_recipe(self.folder) if self.options.resume else None
+        on_gpu = self.machine.device.type == "cuda"
         if settings is not None:
-            begun = folders.read_recipe(self.folder) if self.options.resume else None
-            on_gpu = self.machine.device.type == "cuda"
             recipe = self.spec.recipe_for(settings, len(data.train), on_gpu, seconds is not None, begun)
+        recipe = self.spec.completed(recipe, len(data.train), on_gpu, begun)
         self.screen.status("learning the vocabulary")
         task = self.spec.task(data, recipe, self.options.seed)
         for line in task.skipped:
@@ -274,7 +275,8 @@ def _finish(spec: TaskSpec[Any, Any], folder: Path, loop: Loop, seconds: float |
     if "scores" not in model.card:
         loop.reporter.status("scoring dev")
         begun = model.recipe
-        scores = spec.score(model, loop.task.dev, loop.reporter.say, seconds, world)
+        time_limit = None if seconds is None else TimeLimit(seconds, loop.seconds_left)
+        scores = spec.score(model, loop.task.dev, loop.reporter.say, time_limit, world)
         if model.recipe != begun and world.is_first:
             folders.write(folder / folders.RECIPE, to_toml(model.recipe))
         for line in scores.lines():

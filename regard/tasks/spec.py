@@ -29,6 +29,13 @@ Texts = str | Path | Sequence[str | Path] | Sequence[tuple[str, str]] | Weighted
 """a file, two parallel files, or (source, target) texts; or several of these, with weights"""
 
 
+class TimeLimit(NamedTuple):
+    """The time limit of a run, in seconds."""
+
+    limit: float
+    left: float | None  # None: the run repeats another one, and asks no clock
+
+
 class Loaded(NamedTuple):
     """What every predictor has besides its model."""
 
@@ -121,6 +128,11 @@ class TaskSpec(ABC, Generic[P, D]):
         a run that is resumed."""
         return self.recipe(None, settings)
 
+    def completed(self, recipe: Recipe, examples: int, on_gpu: bool, begun: Recipe | None) -> Recipe:
+        """Return the recipe with the open values chosen that depend on the device; those of a run that is resumed are
+        its own, `begun`."""
+        return recipe
+
     def check_given(self, given: Given) -> None:
         """Raise a ValueError if options were given that the task has no use for."""
         if given.reverse or given.languages or given.extra is not None:
@@ -169,11 +181,11 @@ class TaskSpec(ABC, Generic[P, D]):
         """Return a predictor with an untrained model of the options; the folder has its vocabularies."""
 
     def score(
-        self, model: P, dev: Any, say: Callable[[str], None], seconds: float | None = None, world: World = ALONE
+        self, model: P, dev: Any, say: Callable[[str], None], time: TimeLimit | None = None, world: World = ALONE
     ) -> ScoreReport:
         """Score a model on dev when its training has ended; what using it needs to know of dev goes into its card and
-        its recipe. `say` reports what was chosen; `seconds` is the time limit of the run, None without one. The
-        processes of `world` may share the work."""
+        its recipe. `say` reports what was chosen; `time` is the time limit of the run, None without one. The processes
+        of `world` may share the work."""
         return model.evaluate(dev)
 
     def is_same_run(self, begun: Recipe, asked: Recipe) -> bool:

@@ -15,7 +15,7 @@ from regard.config.recipe import Recipe
 from regard.config.tuning import fitted_to_tuning, tuning_recipe
 from regard.runtime.distributed import ALONE, World
 from regard.tasks.predictor import Predictor, ScoreReport
-from regard.tasks.spec import Given, Loaded, TaskSpec, TrainingData
+from regard.tasks.spec import Given, Loaded, TaskSpec, TimeLimit, TrainingData
 from regard.tasks.text_data import Pairs, read_dev, show_leaked
 from regard.tasks.tuned_task import DevParts, TunedTask, forgetting_cost
 from regard.text.lengths import character_limit
@@ -130,7 +130,7 @@ class TuningSpec(TaskSpec[Any, Pairs]):
         model: Predictor[Any],
         dev: DevParts,
         say: Callable[[str], None],
-        seconds: float | None = None,
+        time: TimeLimit | None = None,
         world: World = ALONE,
     ) -> ScoreReport:
         """Score a tuned model on the new dev part; compare it with the old model on both parts, for the card too.
@@ -149,7 +149,8 @@ class TuningSpec(TaskSpec[Any, Pairs]):
             if world.is_first:
                 folders.write(self.out / folders.WEIGHTS, (self.folder / folders.WEIGHTS).read_bytes())
             after = before
-        self.inner.score(model, [*dev.new, *(dev.old or ())], say, seconds, world)
+        all_of_dev = None if time is None else time._replace(left=None)  # it was evaluated above as well
+        self.inner.score(model, [*dev.new, *(dev.old or ())], say, all_of_dev, world)
         compared = {name: {"before": before[name], "after": after[name]} for name in parts}
         model.card["tuned_from"] = model.card["tuned_from"] | {"compared_by": self.inner.tuned_score} | compared
         for line in comparison(model.card["tuned_from"]):

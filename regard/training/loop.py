@@ -87,6 +87,11 @@ class Loop:
         single = CapturedUpdater(update) if captured else update
         return lambda share, progress: single(share.batches[0], progress)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """the seconds that are left of the time limit; None: the run asks no clock"""
+        return None if self._clock.limit is None else self._clock.left
+
     # Checkpoints
 
     def resume(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from regard.config.recipe import Recipe, TrainingRecipe
 from regard.config.recipe_text import read_recipe
-from regard.config.sizes import best_model_kind
+from regard.config.sizes import best_model_kind, consistency, default_consistency
 from regard.models.transformer.model import TransformerOptions
 
 
@@ -70,3 +70,20 @@ def test_a_model_of_its_own_kind_has_the_sizes_that_its_options_say() -> None:
     assert own.training == plain.training and own.training != Recipe().fitted(10_000, 6.0, 0.0).training
     few = Recipe(model=OwnSizes(), training=TrainingRecipe(learning_rate=0.01)).fitted(10_000, 32.0, 0.0)
     assert few.training == replace(plain.training, batch_tokens=448, learning_rate=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pairs", "on_gpu", "weight"),
+    [
+        ("transformer", 2_500, True, 5.0),
+        ("transformer", 2_500, False, 0.0),
+        ("transformer", 30_000, True, 0.0),
+        ("rnn", 2_500, True, 0.0),
+    ],
+)
+def test_consistency_training_is_on_where_it_scored_higher(kind: str, pairs: int, on_gpu: bool, weight: float) -> None:
+    assert default_consistency(kind, pairs, on_gpu) == weight
+
+
+def test_little_data_gets_more_consistency() -> None:
+    assert (consistency(2_500), consistency(30_000)) == (5.0, 1.0)

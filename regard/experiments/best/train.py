@@ -109,7 +109,7 @@ class _BestRun:
 
     @property
     def recipe(self) -> Recipe:
-        return best_recipe(self.chosen) if self.is_translator else self.chosen
+        return best_recipe(self.chosen, len(self.data.train)) if self.is_translator else self.chosen
 
     def finish(self, folder: Path, resume: bool, keep_ensemble: bool) -> AnyPredictor:
         """Begin or go on, and put the final model into its folder."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
+from regard.config.sizes import consistency
 from regard.experiments.best.job import MemberJob
 from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
 from regard.experiments.best.work import DEV, MEMBER, STUDENT, TRAIN, WorkFolder
@@ -33,15 +34,16 @@ from regard.training.progress import Screen, Silent, clock
 
 MEMBERS = 3  # models whose ensemble teaches the student
 BACKWARD = 1  # models of the other direction
-CONSISTENCY = 5.0  # α of the members and of the student, unless the recipe has one
 BACK = "backward"  # names of models of the other direction begin with this
 MEMBER_TIME = 0.5  # the fraction of the time limit for all members together
 
 
-def best_recipe(recipe: Recipe) -> Recipe:
-    """Return the recipe with consistency training, if it has none."""
-    training = recipe.training
-    return replace(recipe, training=replace(training, consistency=training.consistency or CONSISTENCY))
+def best_recipe(recipe: Recipe, pairs: int) -> Recipe:
+    """Return the recipe of the members and of the student of so many pairs: with consistency training on every device,
+    unless the recipe says how much."""
+    weight = recipe.training.consistency
+    weight = consistency(pairs) if weight is None else weight
+    return replace(recipe, training=replace(recipe.training, consistency=weight))
 
 
 @dataclass(frozen=True)

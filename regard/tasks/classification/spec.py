@@ -19,7 +19,7 @@ from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
 from regard.tasks.classification.soft_labels import SoftLabelled, SoftLabelledData
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
+from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TimeLimit, TrainingData
 from regard.tasks.text_data import Pairs, read_text_data
 from regard.text.documents import Reader
 from regard.text.labelled import read_gold, read_labelled
@@ -71,7 +71,7 @@ class ClassificationSpec(TaskSpec[Classifier, Pairs]):
         model: Classifier,
         dev: Pairs,
         say: Callable[[str], None],
-        seconds: float | None = None,
+        time: TimeLimit | None = None,
         world: World = ALONE,
     ) -> LabelScores:
         model.calibrate(dev)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,9 @@ from regard.training.task import evenly_spaced
 
 MIN_SECONDS = 600  # the time limit from which on several beam sizes are tried: each is a search of dev
 MIN_SECONDS_OF_PENALTIES = 120  # the same for length penalties, of which each has its chrF++
+TRIAL = 32  # sources on which the time of the search of dev is measured before it begins
+TOLERANCE = 0.03  # the fraction of the time limit by which the measurement may be wrong
+CALIBRATED_AT_ONCE = 8  # sources that are calibrated between two looks at the clock, if the time is limited
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class ScoringEffort:
     calibrated: int = MAX_SOURCES  # the sources on which confidence is calibrated, at most
     beams: tuple[int, ...] = BEAMS  # the beam sizes that are tried if the recipe has none
     penalties: tuple[float, ...] = PENALTIES  # the length penalties, likewise
+    deadline: float | None = None  # by time.monotonic, when the calibration ends with fewer sources; None: never
 
     @classmethod
     def within(cls, seconds: float | None) -> ScoringEffort:
@@ -89,7 +94,32 @@ def final_results(
     scores = score([each.text for each in translations], references)
     rows = evenly_spaced(len(sources), effort.calibrated)
     chosen, known = [translations[row] for row in rows], [references[row] for row in rows]
-    return FinalResults(scores, beam, penalty, choice, _confidence(translator, chosen, known, world))
+    return FinalResults(scores, beam, penalty, choice, _confidence(translator, chosen, known, effort.deadline, world))
+
+
+def sources_in_time(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    limit: float,
+    left: float,
+    world: World = ALONE,
+) -> int:
+    """Return how many sources of dev can be searched within the seconds that are left of the time limit: all of them,
+    as far as a trial on a few evenly spaced ones can tell, or fewer.
+
+    A model that has hardly learned to end its outputs takes many times as long as one that has, and no run should take
+    longer than its time limit because of that.
+    """
+    if len(sources) < 4 * TRIAL:
+        return len(sources)
+    began, rows = time.monotonic(), evenly_spaced(len(sources), TRIAL)
+    sample, known = [sources[row] for row in rows], [references[row] for row in rows]
+    final_results(translator, sample, known, replace(ScoringEffort.within(limit), calibrated=0), world)
+    spent = time.monotonic() - began
+    needed, left = spent * sum(map(len, sources)) / sum(map(len, sample)), left - spent
+    fitting = len(sources) if needed <= left + TOLERANCE * limit else int(len(sources) * left / needed)
+    return max(TRIAL, world.broadcast(fitting))
 
 
 def _translated(translator: Translator, sources: Sequence[str], search: Search) -> list[RankedTranslation]:
@@ -102,12 +132,23 @@ def _translated(translator: Translator, sources: Sequence[str], search: Search) 
 
 
 def _confidence(
-    translator: Translator, translations: Sequence[RankedTranslation], references: Sequence[Sequence[str]], world: World
+    translator: Translator,
+    translations: Sequence[RankedTranslation],
+    references: Sequence[Sequence[str]],
+    deadline: float | None,
+    world: World,
 ) -> dict[str, Any] | None:
-    """Return the entry `confidence` of the card."""
+    """Return the entry `confidence` of the card, from the translations that are rated by the deadline."""
 
     def rated(own: Sequence[tuple[RankedTranslation, Sequence[str]]]) -> list[RatedWords | None]:
-        parts = [[translator.translated_part(*part) for part in each.parts] for each, _ in own]
-        return rated_words(translator, parts, [known for _, known in own])
+        results: list[RatedWords | None] = [None] * len(own)
+        chunks = 1 if deadline is None else max(1, len(own) // CALIBRATED_AT_ONCE)
+        for chunk in range(chunks):  # each is spread over all of them, which may be sorted by length
+            if deadline is not None and chunk and time.monotonic() >= deadline:
+                break
+            some = own[chunk::chunks]
+            parts = [[translator.translated_part(*part) for part in each.parts] for each, _ in some]
+            results[chunk::chunks] = rated_words(translator, parts, [known for _, known in some])
+        return results
 
     return calibrated_confidence(world.map(list(zip(translations, references, strict=True)), rated), "dev")

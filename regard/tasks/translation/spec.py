@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import default_translation_recipe
-from regard.config.sizes import best_model_kind
+from regard.config.sizes import best_model_kind, default_consistency
 from regard.corpora.corpus import StoredPairs
 from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
@@ -24,17 +25,18 @@ from regard.models.recurrent.model import RecurrentOptions
 from regard.models.transformer.model import TransformerOptions
 from regard.runtime.distributed import ALONE, World
 from regard.runtime.precision import Precision
-from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TrainingData
+from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TimeLimit, TrainingData
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
 from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
-from regard.tasks.translation.final_scoring import ScoringEffort, final_results
+from regard.tasks.translation.final_scoring import ScoringEffort, final_results, sources_in_time
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.task import TranslationTask, TunedModel
 from regard.text.pairs import Corpus, read_pairs, read_references
 from regard.text.split import shared_targets
 from regard.training.progress import Screen
+from regard.training.task import evenly_spaced
 
 SHOWN = 20  # sentences that a diagnosis lists
 
@@ -56,6 +58,14 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return default_translation_recipe(
             settings, best_model_kind(examples, on_gpu, limited) if begun is None else begun.model.kind
         )
+
+    def completed(self, recipe: Recipe, examples: int, on_gpu: bool, begun: Recipe | None) -> Recipe:
+        if recipe.training.consistency is not None:
+            return recipe
+        weight = (
+            default_consistency(recipe.model.kind, examples, on_gpu) if begun is None else begun.training.consistency
+        )
+        return replace(recipe, training=replace(recipe.training, consistency=weight))
 
     def check_given(self, given: Given) -> None:
         """Accept all options."""
@@ -93,12 +103,21 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         model: Translator,
         dev: Pairs,
         say: Callable[[str], None],
-        seconds: float | None = None,
+        time: TimeLimit | None = None,
         world: World = ALONE,
     ) -> Scores:
         """Score a model on dev; before, choose its beam size and length penalty there if the recipe leaves them open.
-        Its confidence is calibrated on the same translations."""
-        results, given = final_results(model, *group(dev), ScoringEffort.within(seconds), world), model.recipe.search
+        Its confidence is calibrated on the same translations. If time is short, some of dev must do."""
+        sources, references = group(dev)
+        effort, given = ScoringEffort.within(None if time is None else time.limit), model.recipe.search
+        if time is not None and time.left is not None and model.device.type == "cpu":
+            effort = replace(effort, deadline=monotonic() + time.left)
+            fitting = sources_in_time(model, sources, references, time.limit, time.left, world)
+            if fitting < len(sources):
+                say(f"time is short: {fitting:,} of {len(sources):,} dev sources are scored, evenly spaced")
+                rows = evenly_spaced(len(sources), fitting)
+                sources, references = [sources[row] for row in rows], [references[row] for row in rows]
+        results = final_results(model, sources, references, effort, world)
         search = replace(given, beam=results.beam, length_penalty=results.length_penalty)
         model.recipe = replace(model.recipe, search=search)
         if results.choice is not None:

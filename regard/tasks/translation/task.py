@@ -46,6 +46,8 @@ from regard.training.plan import MAX_VALIDATION_SOURCES, Schedule
 from regard.training.task import ONE, MakeBatch, Shares, Validation, evenly_spaced
 
 MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
+REHEARSAL = 0.01  # the fraction of the time limit from which on few sources are enough for that
+MAX_SCORING = 0.3  # the fraction of the time limit that the final scoring may take; more of dev is not scored
 
 
 class TunedModel(NamedTuple):
@@ -201,7 +203,7 @@ class TranslationTask(TextTask):
         output, expected = batch.real_tokens(decoded.output), batch.real_tokens(batch.expected)
         layer = self.model.output
         padding = PAD if batch.token_indices is None else None
-        smoothing, consistency = training.label_smoothing, training.consistency
+        smoothing, consistency = training.label_smoothing, training.consistency or 0.0
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing, padding, consistency)
         cross_entropy = losses.sum() / (expected != PAD).sum() if consistency else loss.detach()
         if decoded.log_probability is not None and self.model.reinforced:
@@ -233,20 +235,24 @@ class TranslationTask(TextTask):
             return None
         sources, references = group(self.dev)
         rows = sorted(range(len(sources)), key=lambda row: len(sources[row]))
-        count = min(MAX_REHEARSED, max(MIN_REHEARSED, len(rows) // 8))
-        middle = rows[max(0, len(rows) - count) // 2 :][:count]
-        sample, sample_references = [sources[row] for row in middle], [references[row] for row in middle]
         translator = Translator(self.model, self.recipe, self.facts, device, precision, self.vocabularies)
-        # An untrained model generates up to the maximum length; by the final scoring it will have learned to end.
-        longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in sample_references])))
-        translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
-        score(sample[:1], sample_references[:1])  # so that imports are not timed
-        began = time.monotonic()
-        effort = ScoringEffort.within(limit).of_sample(count, len(sources))
-        final_results(translator, sample, sample_references, effort, world)
-        seconds = time.monotonic() - began
+        most = min(MAX_REHEARSED, max(MIN_REHEARSED, len(rows) // 8))
+        for count in (min(MIN_REHEARSED, most), most):
+            middle = rows[max(0, len(rows) - count) // 2 :][:count]
+            sample, known = [sources[row] for row in middle], [references[row] for row in middle]
+            # An untrained model generates up to the maximum length; by the final scoring it will have learned to end.
+            longest = max(map(len, self.vocabularies.target.encode_all([options[0] for options in known])))
+            translator.limit = LengthLimit(0.0, longest * (1.5 if trained else 1.0) + 1.0)
+            score(sample[:1], known[:1])  # so that imports are not timed
+            began = time.monotonic()
+            effort = ScoringEffort.within(limit).of_sample(count, len(sources))
+            final_results(translator, sample, known, effort, world)
+            seconds = time.monotonic() - began
+            if world.broadcast(seconds > REHEARSAL * limit):
+                break
         self.model.train()
-        return LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))
+        expected = LOADING_SECONDS + seconds * sum(map(len, sources)) / sum(map(len, sample))
+        return min(expected, MAX_SCORING * limit)
 
 
 def _reinforce_loss(log_probability: Tensor, real: Tensor, losses: Tensor, progress: Progress) -> Tensor:

@@ -15,6 +15,7 @@ from regard.metrics.confidence import calibration_error
 from regard.metrics.rank_correlation import spearman
 from regard.metrics.translation import group
 from regard.tasks.registry import TRANSLATION
+from regard.tasks.spec import TimeLimit
 from regard.tasks.translation.calibration import RatedWords, fitted_confidence
 from regard.tasks.translation.confidence import SENTENCE_FEATURES
 from regard.tasks.translation.final_scoring import ScoringEffort, final_results
@@ -100,7 +101,7 @@ def test_at_most_so_many_sources_are_used(tmp_path: Path) -> None:
 def test_a_short_run_uses_fewer_sources(seconds: float | None, expected: int, tmp_path: Path) -> None:
     model = small(tmp_path / "model")
     with patch("regard.tasks.translation.spec.final_results", wraps=final_results) as used:
-        TRANSLATION.score(model, toy.pairs(5), print, seconds)
+        TRANSLATION.score(model, toy.pairs(5), print, None if seconds is None else TimeLimit(seconds, None))
     assert used.call_args.args[3].calibrated == expected
 
 
