@@ -67,8 +67,10 @@ def _model_case(draw: Draw, world: Path, here: Path) -> Case:
     use = "classify" if kind == "classify" else "translate"
     if command == "history":
         return Case(["look", "model", "--history", "-o", "history.html"], changes, "history")
-    if command == "evaluate" or (command == "align" and kind != "classify"):
-        return Case([command, "model", few, *FIXED], changes, f"{command} {kind}")
+    if command == "evaluate":
+        return Case(["evaluate", "model", few, *FIXED], changes, f"evaluate {kind}")
+    if command == "align" and kind != "classify":
+        return Case(["align", few, "--model", "model", *FIXED], changes, f"align {kind}")
     more = {"json": ["--json"], "look": ["--look", "out.json"]}.get(command, [])
     return Case([use, "model", *TEXTS, *more, *FIXED], changes, kind, len(TEXTS))
 
@@ -140,7 +142,8 @@ def _corpus_case(draw: Draw, world: Path, here: Path) -> Case:
         beam = [] if labelled else ["--beam", "1"]
         return Case([use, model, "-i", files_given[0], *beam, *FIXED], changes, f"{use} -i")
     if command == "align" and not labelled:
-        return Case(["align", model, *files_given, *FIXED], changes, "align")
+        with_model = ["--model", model, *FIXED] if draw.random() < 0.5 else FIXED[2:]
+        return Case(["align", *files_given, *with_model], changes, "align")
     return Case(["evaluate", model, *files_given, *FIXED], changes, "evaluate")
 
 

@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 from regard.commands import options
 from regard.commands.screen import complain
+from regard.runtime.heap import limit_shape_caches
 
 if TYPE_CHECKING:
     from regard.serving.settings import ServerSettings
@@ -21,9 +22,6 @@ KEYS_VARIABLE = "REGARD_API_KEYS"
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 PACKAGES = [name.replace("_", "-") for name in NEEDED]
 MAX_KEY_FILE = 1 << 20  # bytes
-SHAPE_CACHES = {"LRU_CACHE_CAPACITY": "64", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
-"""how many shapes of matrix products torch and oneDNN prepare for and remember: by default 1,024, which a server with
-batches of all sizes reaches slowly, and which take hundreds of megabytes. They read these variables once."""
 
 Models = Annotated[list[Path] | None, Argument(help="Folders of models. They are loaded on first use.")]
 StudioModels = Annotated[
@@ -119,8 +117,7 @@ def studio(
 
 def _settings(given: dict[str, Any], studio: bool) -> ServerSettings:
     """Return the settings that options ask for; raise a ValueError for those that do not go together."""
-    for name, value in SHAPE_CACHES.items():
-        os.environ.setdefault(name, value)
+    limit_shape_caches()
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"{missing[0]} is not installed; expected: pip install {' '.join(PACKAGES)}")

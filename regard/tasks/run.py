@@ -22,6 +22,7 @@ from regard.config.recipe_text import to_toml
 from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace, reproducible
 from regard.runtime.distributed import current_world, local_device
+from regard.runtime.heap import limit_shape_caches
 from regard.runtime.machine import cpu_model
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
@@ -58,6 +59,7 @@ class RunOptions:
     def prepare(self) -> Machine:
         """Set the number of threads, and return the machine; raise a ValueError for a bad time, device or precision."""
         limit_seconds(self.minutes)
+        limit_shape_caches()
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         machine = Machine(local_device(read_device(self.device)), self.precision, current_world())

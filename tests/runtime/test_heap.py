@@ -1,7 +1,9 @@
-"""Memory that the C library holds without use."""
+"""Memory that the C library, torch and oneDNN hold without use."""
 
+import os
 import platform
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,3 +47,39 @@ def test_it_is_trimmed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     for expected in (0, 1, 1):
         trimmer.trim_if_due()
         assert len(trimmed) == expected
+
+
+PRODUCTS_OF_MANY_SHAPES = """
+import re, sys, torch
+from pathlib import Path
+from regard.runtime.heap import limit_shape_caches
+
+if sys.argv[1] == "limited":
+    limit_shape_caches()
+weight = torch.randn(64, 64, dtype=torch.bfloat16)
+for rows in range(1, 601):
+    torch.nn.functional.linear(torch.ones(rows, 64, dtype=torch.bfloat16), weight)
+print(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_few_shapes_are_remembered() -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in heap.SHAPE_CACHES}
+
+    def megabytes(how: str) -> float:
+        command = [sys.executable, "-c", PRODUCTS_OF_MANY_SHAPES, how]
+        return int(subprocess.check_output(command, env=environment, text=True)) / 1024
+
+    unlimited = megabytes("unlimited")
+    limited = megabytes("limited")
+    if unlimited < 300:
+        pytest.skip(f"torch's products hold little memory on this processor: {unlimited:.0f} MB in all")
+    assert limited < unlimited - 150
+
+
+def test_a_limit_of_the_user_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {"LRU_CACHE_CAPACITY": "1000"}
+    monkeypatch.setattr(os, "environ", environment)
+    heap.limit_shape_caches()
+    assert environment == heap.SHAPE_CACHES | {"LRU_CACHE_CAPACITY": "1000"}
