@@ -7,8 +7,9 @@ The corpus is made on the spot: sentences of a few phrases each, of words with Z
 word, the same in every run. It stays in the folder for the next run, the cache of `regard train` does not.
 
 It prints, in one run: the speed of `encode_batch` of Hugging Face's tokenizers on lines in memory, with all cores, and
-that of the stored corpus, measured by the events of `regard train`; the time to 100 updates; and the peak of the
-anonymous memory of all processes together. Bars: at least 80 % of the speed of `encode_batch`; at most 2 GB.
+that of the stored corpus, measured by the events of `regard train`; the time to 100 updates; how many pairs a second
+one thread prepares; and the peak of the anonymous memory of all processes together. Bars: at least 80 % of the speed
+of `encode_batch`; at most 2 GB.
 
 Batches have at most 2,048 tokens (--batch-tokens), because the activations of a batch take memory whatever the corpus.
 """
@@ -177,9 +178,13 @@ def update(self, batch, began, last=False):
     if self.progress.update in (1, UPDATES):
         screen.note(text="update", done=self.progress.update, unit="update")
     if self.progress.update == UPDATES:
+        began, pairs = time.monotonic(), 0
+        for make in self.task.epoch(1, 1.0)[:PREPARED]:
+            pairs += len(make("cpu").source)
+        screen.note(text="prepared", rate=pairs / (time.monotonic() - began))
         raise Enough
 
-UPDATES = int(sys.argv[3])
+UPDATES, PREPARED = int(sys.argv[3]), 200
 real, loop.Loop.update = loop.Loop.update, update
 screen = Events()
 try:
@@ -241,6 +246,8 @@ def main() -> None:
     for event in events:
         if event["text"] == "update":
             print(f"update {event['done']}: after {event['seconds']:.1f} s")
+        if event["text"] == "prepared":
+            print(f"preparing batches, without updates: {event['rate']:,.0f} pairs/s")
     print(f"anonymous memory of all processes: {max(peaks.values()) / 1e9:.2f} GB at the peak")
     for name, memory in peaks.items():
         print(f"    {memory / 1e9:.2f} GB  {name}")

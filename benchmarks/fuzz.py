@@ -131,7 +131,7 @@ class Fuzzer:
 
 def _changed(world: Path) -> str | None:
     """Return whether a file outside of the case's folder was changed."""
-    intact = (world / "secret" / "secret.txt").read_text(encoding="utf-8") == files.SECRET
+    intact = (world / "secret" / "secret.txt").read_bytes() == files.SECRET.encode()
     return None if intact else "a file outside of the folder was changed"
 
 

@@ -6,7 +6,8 @@ a newer one (`fp32_precision`). Reading the older one raises a RuntimeError if t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,14 @@ import torch
 from torch.backends import cudnn
 
 Precision = Literal["auto", "fp32", "bf16"]
+
+
+def check_finite(values: Iterable[float]) -> None:
+    """Raise a ValueError if values that a model computed are NaN or infinite: finite weights can be so large."""
+    if not all(map(math.isfinite, values)):
+        raise ValueError(
+            "the model computes NaN or infinite values: its weights are damaged, or too large for this precision"
+        )
 
 
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.runtime.determinism import cumulative_sum
+from regard.runtime.precision import check_finite
 from regard.search import graph_replay
 from regard.search.beam import beam
 from regard.search.hypothesis import DecoderModel, Hypothesis, LengthLimit, Prefixes
@@ -63,6 +64,7 @@ def sample(
         if top_p is not None:
             probabilities = nucleus(probabilities, top_p)
         if uniforms is None:
+            check_finite(probabilities.sum(-1).tolist())  # multinomial has an error of its own, on a GPU a fatal one
             device = probabilities.device if generator is None else generator.device
             drawn = torch.multinomial(probabilities.to(device), 1, generator=generator).to(probabilities.device)
         else:

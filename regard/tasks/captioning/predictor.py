@@ -15,6 +15,7 @@ from regard.look.trace import Trace
 from regard.metrics.translation import Scores, score
 from regard.models.images.captioner import CaptionerOptions
 from regard.models.transformer.model import Transformer
+from regard.runtime.precision import check_finite
 from regard.search.distinct import n_best
 from regard.search.force_decode import force_decode
 from regard.search.hypothesis import LengthLimit
@@ -60,6 +61,7 @@ class Captioner(Predictor[Transformer]):
                 self.model, source, counts, self.limit, wording(self.vocabulary), width, width=width
             )
             decoded = force_decode(self.model, source, counts, [each[0].output_tokens for each in batch_hypotheses])
+        check_finite(hypotheses[0].log_probability for hypotheses in batch_hypotheses)
         tracer = Tracer(Vocabularies(self.vocabulary, self.vocabulary), self.card)
         side = patches(options.image.grid.height, options.image.grid.width)
         traces = [

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.documents.classifier import TextClassifier
+from regard.runtime.precision import check_finite
 from regard.tasks.classification.labelling import Labeller, Labelling
 from regard.tasks.predictor import Predictor, text_list
 from regard.text.documents import Reader
@@ -50,12 +51,17 @@ class Classifier(Predictor[TextClassifier]):
     def answers(self, texts: Sequence[str], calibrated: bool = False, details: bool = False) -> list[Labelling]:
         """Return the probabilities of all labels for each text; `details`: with its attention."""
         with self.autocast():
-            return self._labeller.label(text_list(texts), self.device, self.temperature if calibrated else 1.0, details)
+            temperature = self.temperature if calibrated else 1.0
+            labellings = self._labeller.label(text_list(texts), self.device, temperature, details)
+        check_finite(labelling.probability for labelling in labellings)
+        return labellings
 
     def logits(self, texts: Sequence[str]) -> Tensor:
         """Return logits [texts, labels]."""
         with self.autocast():
-            return self._labeller.logits(texts, self.device)
+            logits = self._labeller.logits(texts, self.device)
+        check_finite(logits.flatten().tolist())
+        return logits
 
     def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False, *, allow_unknown: bool = False) -> LabelScores:
         """Return the scores over (text, label) pairs.

@@ -13,6 +13,7 @@ from regard.look.picture import patches
 from regard.look.trace import AttentionWeights, Trace
 from regard.metrics.classification import LabelScores, score_labels
 from regard.models.images.model import ImageModel
+from regard.runtime.precision import check_finite
 from regard.tasks.classification.labelling import Labelling, label_trace
 from regard.tasks.images.task import BATCH, image_logits
 from regard.tasks.predictor import Predictor
@@ -27,7 +28,9 @@ class ImageClassifier(Predictor[ImageModel]):
     def logits(self, pixels: Tensor) -> Tensor:
         """Return logits [N, labels] for pixels [N, C, height, width]."""
         with self.autocast():
-            return image_logits(self.model, pixels, self.device)
+            logits = image_logits(self.model, pixels, self.device)
+        check_finite(logits.flatten().tolist())
+        return logits
 
     def classify(self, pixels: Tensor) -> list[str]:
         """Return the most probable label of each image [N, C, height, width]."""
@@ -45,6 +48,7 @@ class ImageClassifier(Predictor[ImageModel]):
             for row, each in enumerate(probabilities):
                 ranked = sorted(zip(self.labels, each, strict=True), key=lambda pair: -pair[1])
                 labellings.append(Labelling(dict(ranked), self._trace(ranked, weights, row)))
+        check_finite(labelling.probability for labelling in labellings)
         return labellings
 
     def evaluate(self, images: Iterable[tuple[Tensor, str]]) -> LabelScores:

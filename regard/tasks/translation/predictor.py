@@ -13,6 +13,7 @@ from regard.look.trace import Side, Trace
 from regard.metrics.translation import Scores, group, score
 from regard.models.ensemble import AnyTranslationModel
 from regard.models.packed_model import PackedModel
+from regard.runtime.precision import check_finite
 from regard.search.copying import CopyingModel
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, LengthLimit
@@ -223,7 +224,9 @@ class Translator(Predictor[AnyTranslationModel]):
         if len(sources) != len(targets):
             raise ValueError(f"targets: expected one for each of {len(sources)} sources, got {len(targets)}")
         with self.autocast():
-            return self._tracer.force_decode(self.model, sources, targets, self.device)
+            traces = self._tracer.force_decode(self.model, sources, targets, self.device)
+        check_finite(candidate.log_probability for trace in traces for candidate in trace.candidates)
+        return traces
 
     def parts(self, source: str, whole: bool = False) -> list[str]:
         """Return the parts of a text that are translated one by one: its sentences, or nothing if it is empty.
@@ -270,6 +273,7 @@ class Translator(Predictor[AnyTranslationModel]):
                 batch = SearchBatch([sources[row] for row in rows], own, constraints if count else None)
                 decoder = self._copying(model, batch.sources, copy_margin)
                 own_translations = self._translations(decoder, batch, search, details, [terms[row] for row in rows])
+                check_finite(each.log_probability for ranked in own_translations for each in ranked[:1])
                 translations |= dict(zip(rows, own_translations, strict=True))
         return [translations[row] for row in range(len(parts))]
 

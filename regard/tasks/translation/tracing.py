@@ -93,7 +93,7 @@ class Tracer:
             decoded = force_decode(model, batch, lengths, [target_sides[row].tokens for row in rows])
             for row, decoding in zip(rows, decoded, strict=True):
                 source, target = source_sides[row], target_sides[row]
-                total = float(decoding.log_probabilities.sum())
+                total = float(decoding.log_probabilities.sum(dtype=np.float64))
                 candidate = Candidate(target.text, total / len(target.tokens), total)
                 traces[row] = self.trace(source, target, decoding.weights, decoding, [candidate])
         return [traces[row] for row in range(len(sources))]

@@ -182,3 +182,15 @@ def test_loading_by_the_card(folder: Path, tmp_path: Path) -> None:
 def test_only_texts(classifier: Classifier) -> None:
     with pytest.raises(TypeError, match="text: expected a text or a list of texts"):
         classifier.classify([3])  # type: ignore[list-item]
+
+
+def test_logits_that_are_not_finite_are_an_error(folder: Path) -> None:
+    classifier = regard.load(folder, device="cpu", precision="fp32")
+    assert isinstance(classifier, Classifier)
+    with torch.no_grad():
+        for parameter in classifier.model.parameters():
+            parameter.fill_(-3e38)
+    text, label = toy.TEXTS[0]
+    for use in (lambda: classifier.classify(text), lambda: classifier.evaluate([Pair(text, label, 1)])):
+        with pytest.raises(ValueError, match="computes NaN or infinite values"):
+            use()

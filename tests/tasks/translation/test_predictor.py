@@ -306,3 +306,27 @@ def test_bfloat16_says_nearly_the_same(folder: Path, translator: Translator) -> 
     narrow = regard.load(folder, "cpu", "bf16").translate(SOURCES, Search(beam=1))
     same = sum(a == b for a, b in zip(narrow, translator.translate(SOURCES, Search(beam=1)), strict=True))
     assert same > 60
+
+
+# A damaged model
+
+
+@pytest.fixture
+def overflowing(folder: Path) -> Translator:
+    """A translator whose weights are finite, and so large that their products are not."""
+    model: Translator = regard.load(folder, "cpu", "fp32")
+    with torch.no_grad():
+        for parameter in model.model.parameters():
+            parameter.fill_(-3e38)
+    return model
+
+
+@pytest.mark.parametrize("search", [Search(), Search(beam=1), Search(sample=True)], ids=["beam", "greedy", "sample"])
+def test_output_that_is_not_finite_is_an_error(overflowing: Translator, search: Search) -> None:
+    with pytest.raises(ValueError, match="computes NaN or infinite values"):
+        overflowing.translate(SOURCES[:2], search)
+
+
+def test_forced_decoding_that_is_not_finite_is_an_error(overflowing: Translator) -> None:
+    with pytest.raises(ValueError, match="computes NaN or infinite values"):
+        overflowing.force_decode(SOURCES[:1], [toy.PAIRS[0][1]])
