@@ -180,7 +180,7 @@ def update(self, batch, began, last=False):
     if self.progress.update == UPDATES:
         began, pairs = time.monotonic(), 0
         for make in self.task.epoch(1, 1.0)[:PREPARED]:
-            pairs += len(make("cpu").source)
+            pairs += len(make(self.machine.device).source)
         screen.note(text="prepared", rate=pairs / (time.monotonic() - began))
         raise Enough
 

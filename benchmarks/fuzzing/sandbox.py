@@ -7,6 +7,7 @@ import resource
 import sys
 import time
 import traceback
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,10 @@ def _use(kind: str) -> int:
     import torch
 
     import regard
+    from regard.runtime.warnings import RegardWarning
 
     pixels = torch.rand(2, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    warnings.simplefilter("ignore", RegardWarning)  # a notice, for which Python has a form of its own
     try:
         model: Any = regard.load("model" if Path("model").exists() else kind, "cpu")
         print(model.classify(pixels) if isinstance(model, regard.ImageClassifier) else _used_otherwise(model, pixels))
