@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple
 from regard.text.boundaries import is_punctuation
 from regard.text.placeables import Part, joined, merged
 
+OPENING, CLOSING = frozenset("([{«“„¿¡"), frozenset(".,;:!?…)]}»”।॥،؛؟")
+"""punctuation with a space before it and none after it, and the other way round; before or after any other there is
+none"""
 CLOSES, BETWEEN, OPENS, REPLACES = range(4)
 """what comes first at one offset: what closes there, what stands between words, what opens, what replaces a word"""
 
@@ -97,7 +100,8 @@ def _around_word(elements: list[Element], index: int) -> None:
     for step, wanted in ((-1, elements[index].space_before), (1, elements[index].space_after)):
         letter, neighbour = _letter(elements, index, step), _neighbour(elements, index, step)
         beside_word = neighbour is not None and elements[neighbour].kind == "word"
-        if wanted and not letter.isspace() and (beside_word or not is_punctuation(letter)):
+        spaced = letter in (CLOSING if step < 0 else OPENING) or not is_punctuation(letter)
+        if wanted and not letter.isspace() and (beside_word or spaced):
             _add_space(elements, index, step)
 
 

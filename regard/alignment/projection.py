@@ -86,18 +86,21 @@ class Projection:
             return 0.0
         return float(self.weights[np.ix_(list(targets), list(sources))].sum(1).mean())
 
-    def span(self, sources: Collection[int], free: Sequence[bool], ends: Sequence[bool]) -> Range | None:
+    def span(
+        self, sources: Collection[int], free: Sequence[bool], firsts: Sequence[bool], lasts: Sequence[bool]
+    ) -> Range | None:
         """Return the indices (first, last + 1) of the contiguous target words, all of them free, that attend to these
-        source words; at least one word. The first and the last must be among `ends`. None: there are none such."""
+        source words; at least one word. The first must be among `firsts`, the last among `lasts`. None: there are none
+        such."""
         mutual = self.weights / np.sqrt(np.maximum(self.weights.sum(0), 1e-9))
         values = (2 * mutual[:, list(sources)].sum(1) - mutual.sum(1) - MARGIN).tolist()
         best: tuple[float, Range] | None = None
         for first in range(len(values)):
             total, index = 0.0, first
-            while ends[first] and index < len(values) and free[index]:
+            while firsts[first] and index < len(values) and free[index]:
                 total += values[index]
                 index += 1
-                if ends[index - 1] and (best is None or total > best[0]):
+                if lasts[index - 1] and (best is None or total > best[0]):
                     best = total, (first, index)
         return None if best is None else best[1]
 

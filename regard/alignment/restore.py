@@ -136,14 +136,15 @@ def _pair_spans(marked: MarkedText, translation: str, projection: Projection) ->
     """Return the target words of each pair: inside those of the pair around it, and disjoint from its neighbours'."""
     pairs, spans = marked.pairs, list[Range | None]()
     everywhere = [True] * len(projection.target)
-    ends = [_is_word(translation[slice(*span)]) for span in projection.target]
-    wanted = [projection.span(projection.sources_in(pair.start, pair.end), everywhere, ends) for pair in pairs]
+    words = [_is_word(translation[slice(*span)]) for span in projection.target]
+    enclosed = [projection.sources_in(pair.start, pair.end) for pair in pairs]
+    ends = [_possible_ends(marked, projection, sources, words) for sources in enclosed]
+    wanted = [projection.span(sources, everywhere, *own) for sources, own in zip(enclosed, ends, strict=True)]
     for number in reversed(range(len(pairs))):  # a pair reaches as far as those inside it
         for outer in range(number):
             if _encloses(pairs[outer], pairs[number]):
                 wanted[outer] = _union(wanted[outer], wanted[number])
-    for number, pair in enumerate(pairs):
-        sources = projection.sources_in(pair.start, pair.end)
+    for number, (pair, sources) in enumerate(zip(pairs, enclosed, strict=True)):
         around = [span for i, span in enumerate(spans) if span is not None and _encloses(pairs[i], pair)]
         limits = around[-1] if around else (0, len(projection.target))
         inside = [limits[0] <= index < limits[1] for index in range(len(projection.target))]
@@ -153,11 +154,23 @@ def _pair_spans(marked: MarkedText, translation: str, projection: Projection) ->
         ]
         span = wanted[number]
         if span is None or not all(free[slice(*span)]):
-            span = projection.span(sources, free, ends)
+            span = projection.span(sources, free, *ends[number])
         if span is None and sources and not any(pairs[i].name == pair.name for i in beside):
-            span = _single_word(projection, sources, inside, ends)
+            span = _single_word(projection, sources, inside, words)
         spans.append(span)
     return spans
+
+
+def _possible_ends(
+    marked: MarkedText, projection: Projection, sources: Sequence[int], words: Sequence[bool]
+) -> tuple[Sequence[bool], Sequence[bool]]:
+    """Return which target words may be the first of a pair with these source words, and which the last: no punctuation,
+    unless the source of the pair begins or ends with some, as a whole sentence does."""
+    if not sources:
+        return words, words
+    anything = [True] * len(words)
+    first, last = (_is_word(marked.plain[slice(*projection.source[index])]) for index in (sources[0], sources[-1]))
+    return words if first else anything, words if last else anything
 
 
 def _is_word(text: str) -> bool:

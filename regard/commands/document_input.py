@@ -46,10 +46,10 @@ def input_document(
 
     `idle`: options that have no effect on whole files.
     """
-    from regard.text.formats.registry import TABLE, is_document
+    from regard.text.formats.registry import TABLE, ending, is_document
 
     whole = path is not None and not texts and is_document(path)
-    if not (whole and path is not None and path.suffix.lower() == TABLE):
+    if not (whole and path is not None and ending(path) == TABLE):
         refuse_idle({"--columns": columns}, "expected --input FILE.csv with it")
     if path is None or not whole:
         return None

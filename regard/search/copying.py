@@ -1,4 +1,5 @@
-"""Search that writes each placeholder at most as often as the source has it, and only where it is sure to.
+"""Search that writes each placeholder at most as often as the source has it, and only where it is sure to; none at all
+for sources without placeholders.
 
 A model that has seen placeholders inserted into sources writes those that fill a place in the sentence. `margin` is
 subtracted from their logits, so that it leaves out those of which it is not sure.
@@ -14,6 +15,35 @@ from torch import Tensor
 
 from regard.search.hypothesis import DecoderModel
 from regard.text.vocabulary import PLACEHOLDERS, Vocabulary
+
+
+@dataclass(frozen=True)
+class PlaceholderFreeModel:
+    """A model whose logits are −inf for all placeholders. Its states are those of the model."""
+
+    model: DecoderModel
+    target: Tensor  # [P]: the token ids of the placeholders
+
+    def start(self, source: Tensor, lengths: Tensor) -> Any:
+        return self.model.start(source, lengths)
+
+    def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Tensor, Any]:
+        logits, weights, after = self.model.step(state, tokens)
+        return logits.index_fill_(-1, self.target, -torch.inf), weights, after
+
+    def attentions(self, source: Tensor, lengths: Tensor, target: Tensor) -> dict[str, Tensor]:
+        return self.model.attentions(source, lengths, target)
+
+
+def without_placeholders(model: DecoderModel, target: Vocabulary, device: torch.device) -> DecoderModel:
+    """Return the model as search needs it for sources without placeholders."""
+    return PlaceholderFreeModel(model, _ids(target, device)) if target.has_placeholders else model
+
+
+def _ids(vocabulary: Vocabulary, device: torch.device) -> Tensor:
+    """Return the token ids of the placeholders [P]."""
+    tokens = vocabulary.tokens
+    return torch.tensor([tokens[name] for name in PLACEHOLDERS], device=device)
 
 
 @dataclass(frozen=True)
@@ -48,9 +78,7 @@ class CopyingModel:
         cls, model: DecoderModel, source: Vocabulary, target: Vocabulary, device: torch.device, margin: float
     ) -> CopyingModel:
         """Return the model for vocabularies that have placeholders."""
-        ids = (vocabulary.tokens for vocabulary in (source, target))
-        one, two = (torch.tensor([side[name] for name in PLACEHOLDERS], device=device) for side in ids)
-        return cls(model, one, two, margin)
+        return cls(model, _ids(source, device), _ids(target, device), margin)
 
     def start(self, source: Tensor, lengths: Tensor) -> CopyingState:
         counts = (source[:, :, None] == self.source).sum(1)  # [B, P]

@@ -144,6 +144,8 @@ class TuningSpec(TaskSpec[Any, Pairs]):
         after = {name: _numbers(model.evaluate(part)) for name, part in parts.items()}
         gains = {name: after[name][self.inner.tuned_score] - before[name][self.inner.tuned_score] for name in parts}
         if gains["new_dev"] <= forgetting_cost(-gains.get("old_dev", 0.0), model.recipe):
+            for line in comparison(self._compared(before, after)):
+                say(f"tuned: {line}")
             say("tuning gained nothing that outweighs what was forgotten: the old weights stay")
             model.model.load_state_dict(old_model.model.state_dict())
             if world.is_first:
@@ -151,11 +153,17 @@ class TuningSpec(TaskSpec[Any, Pairs]):
             after = before
         all_of_dev = None if time is None else time._replace(left=None)  # it was evaluated above as well
         self.inner.score(model, [*dev.new, *(dev.old or ())], say, all_of_dev, world)
-        compared = {name: {"before": before[name], "after": after[name]} for name in parts}
-        model.card["tuned_from"] = model.card["tuned_from"] | {"compared_by": self.inner.tuned_score} | compared
+        model.card["tuned_from"] = model.card["tuned_from"] | self._compared(before, after)
         for line in comparison(model.card["tuned_from"]):
             say(line)
         return model.evaluate(dev.new)
+
+    def _compared(
+        self, before: Mapping[str, Mapping[str, float]], after: Mapping[str, Mapping[str, float]]
+    ) -> dict[str, Any]:
+        """Return the scores on each dev part before and after tuning, for the card."""
+        parts = {name: {"before": before[name], "after": after[name]} for name in before}
+        return {"compared_by": self.inner.tuned_score} | parts
 
 
 def comparison(tuned_from: Mapping[str, Any]) -> list[str]:

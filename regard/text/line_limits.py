@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 MAX_LINE = 1 << 24  # bytes of a line; a longer one is skipped
@@ -38,6 +40,20 @@ def gzip_lines(stream: BinaryIO, name: str, limit: int = MAX_LINE) -> Iterator[b
         if read > RATIO_FROM and stream.seekable() and read > MAX_RATIO * stream.tell():
             raise ValueError(f"{name} is no text: as gzip it grows to more than {MAX_RATIO} times its size")
         yield line
+
+
+def raw_lines(file: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a file with their ends, decompressed if its first bytes are those of gzip."""
+    try:
+        with open(file, "rb") as stream:
+            compressed = stream.peek(2)[:2] == b"\x1f\x8b"
+            if str(file).lower().endswith(".gz") and not compressed:
+                raise ValueError(f"{file} is named .gz, but is not gzip")
+            yield from gzip_lines(stream, str(file)) if compressed else bounded_lines(stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{file} is damaged gzip: {error}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {file}: {error.strerror or error}") from None
 
 
 def why_unreadable(line: bytes) -> str:

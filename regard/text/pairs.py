@@ -5,11 +5,9 @@ pair is skipped and reported with its reason; for evaluation it is an error. No 
 """
 
 import codecs
-import gzip
 import hashlib
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from regard.text.line_limits import LongLine, bounded_lines, gzip_lines, why_unreadable
+from regard.text.line_limits import LongLine, raw_lines, why_unreadable
 from regard.text.normal import tidy
 from regard.text.saved_datasets import is_saved_dataset, open_dataset, records
 
@@ -265,17 +263,7 @@ def parallel_row(source: bytes | None, target: bytes | None) -> Row:
 
 def file_lines(file: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file, which is decompressed if its first bytes are those of gzip."""
-    try:
-        with open(file, "rb") as stream:
-            compressed = stream.peek(2)[:2] == b"\x1f\x8b"
-            if str(file).lower().endswith(".gz") and not compressed:
-                raise ValueError(f"{file} is named .gz, but is not gzip")
-            lines = gzip_lines(stream, str(file)) if compressed else bounded_lines(stream)
-            yield from _stream_lines(lines, str(file))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{file} is damaged gzip: {error}") from None
-    except OSError as error:
-        raise ValueError(f"cannot read {file}: {error.strerror or error}") from None
+    return _stream_lines(raw_lines(file), str(file))
 
 
 def _stream_lines(stream: Iterable[bytes], name: str) -> Iterator[bytes]:

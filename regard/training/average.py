@@ -19,12 +19,14 @@ def initial_average(model: nn.Module) -> dict[str, Tensor]:
 def update_average_(average: dict[str, Tensor], model: nn.Module, update: int, decay: float) -> None:
     """Take in the weights after so many updates; with `decay` 0 per update the average is the weights.
 
-    The decay rises to its value over the first updates.
+    The decay rises to its value over the first updates. Before the first interval is over, the average is the weights:
+    the initial ones are random.
     """
-    if decay and update % AVERAGE_INTERVAL:
+    if decay and update > AVERAGE_INTERVAL and update % AVERAGE_INTERVAL:
         return
     count = update / AVERAGE_INTERVAL
-    decayed = min(decay**AVERAGE_INTERVAL, (1 + count) / (10 + count)) if decay else 0.0
+    rising = (1 + count) / (10 + count) if update > AVERAGE_INTERVAL else 0.0
+    decayed = min(decay**AVERAGE_INTERVAL, rising)
     with torch.no_grad():
         torch._foreach_lerp_(list(average.values()), list(model.parameters()), 1 - decayed)
 

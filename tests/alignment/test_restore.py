@@ -46,6 +46,9 @@ def restored(text: str, translation: str, links: str, placeholders: bool = True,
         ("a <b> bold </b> word", "ein fettes Wort", "0-0 1-1 2-2", "ein <b> fettes </b> Wort"),
         ("see **it** and [go](u)", "geh und sieh es", "0-2 1-3 2-1 3-0", "[geh](u) und sieh **es**"),
         ("a <b></b> b", "x y", "0-1 1-0", "<b></b> x y"),
+        ("A b. <a>C d.</a> E.", "U v. W x. Y.", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7", "U v. <a>W x.</a> Y."),
+        ("<b>A b.</b> <b>C d.</b>", "U v. W x.", "0-0 1-1 2-2 3-3 4-4 5-5", "<b>U v.</b> <b>W x.</b>"),
+        ("<b>A b</b>. C d.", "U v. W x.", "0-0 1-1 2-2 3-3 4-4 5-5", "<b>U v</b>. W x."),
     ],
 )
 def test_pairs(source: str, translation: str, links: str, expected: str) -> None:
@@ -81,6 +84,10 @@ def test_points(source: str, translation: str, links: str, expected: str) -> Non
         ("5 7", "", "", "5 7"),
         ("a {x} -5 b", "x y", "0-0 3-1", "x {x} -5 y"),
         ("a <b>5</b> b", f"x y {P[0]}", "1-1 2-0", "x y <b>5</b>"),
+        ("a b. 7", f"x y.{P[0]}", "0-0 1-1", "x y. 7"),
+        ("a: 10:30.", f"x:{P[0]}.", "0-0", "x: 10:30."),
+        ("5 (a)", f"{P[0]}(x)", "", "5 (x)"),
+        ("a/5", f"x/{P[0]}", "0-0", "x/5"),
     ],
 )
 def test_words_with_placeholders(source: str, translation: str, links: str, expected: str) -> None:

@@ -3,7 +3,7 @@
 import torch
 
 from regard.search.beam import beam
-from regard.search.copying import CopyingModel
+from regard.search.copying import CopyingModel, PlaceholderFreeModel
 from regard.search.hypothesis import LengthLimit
 from regard.search.stepwise import greedy
 from tests.search.small import sources, translator
@@ -43,3 +43,20 @@ def test_other_tokens_are_as_probable_as_before_and_a_margin_makes_placeholders_
         others = [token for token in range(9) if token not in PLACEHOLDERS.tolist()]
         assert torch.equal(logits[..., others], plain[..., others])
         torch.testing.assert_close(logits[..., 5], plain[..., 5] - margin)
+
+
+def test_without_placeholders_none_is_written_and_other_tokens_keep_their_order() -> None:
+    source, lengths = sources(7, 4, 6, 3)
+    model = translator(9, 1, sharp=2.0)
+    free = PlaceholderFreeModel(model, PLACEHOLDERS)
+    written = {token for each in greedy(model, source, lengths, LIMIT) for token in each.tokens}
+    assert written & set(PLACEHOLDERS.tolist()), "the model itself writes some"
+    results = [greedy(free, source, lengths, LIMIT), *beam(free, source, lengths, LIMIT, width=3, best=3)]
+    assert not any(token in PLACEHOLDERS for ranked in results for each in ranked for token in each.tokens)
+    first = torch.ones(4, 1, dtype=torch.int64)
+    with torch.no_grad():
+        plain, _, _ = model.step(model.start(source, lengths), first)
+        logits, _, _ = free.step(free.start(source, lengths), first)
+    others = torch.tensor([token for token in range(plain.shape[-1]) if token not in PLACEHOLDERS])
+    assert torch.equal(logits[..., others], plain[..., others])
+    assert bool(logits[..., PLACEHOLDERS].eq(-torch.inf).all())

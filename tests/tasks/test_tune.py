@@ -105,7 +105,7 @@ def test_the_old_weights_stay_if_nothing_is_gained(old: Path, tmp_path: Path) ->
     screen = toy.Watcher()
     wrong = [(source, target[::-1]) for source, target in OLD]
     model = tuned(old, tmp_path / "new", wrong, {"training.learning_rate": 0.05}, dev=OLD[:10], screen=screen)
-    assert "the old weights stay" in screen.text
+    assert "the old weights stay" in screen.text and "tuned: new dev  chrF++  before" in screen.text
     assert toy.differing(toy.weights(tmp_path / "new"), toy.weights(old)) == []
     part = model.card["tuned_from"]["new_dev"]
     assert part["before"] == part["after"] and model.card["scores"]["chrf"] == pytest.approx(

@@ -14,6 +14,7 @@ from regard.metrics.translation import chrf
 from regard.models.packed_model import PackedModel
 from regard.runtime.distributed import ALONE, World
 from regard.search.beam import beam
+from regard.search.copying import without_placeholders
 from regard.search.hypothesis import Hypothesis
 from regard.tasks.translation.predictor import BATCH, Translator
 from regard.text.batches import by_length
@@ -147,7 +148,8 @@ def _ended(translator: Translator, parts: Sequence[str], width: int) -> Iterator
     tokens = [translator.source_tokens(part) for part in parts]
     by_row: dict[int, list[_RankedText]] = {}
     with translator.autocast():
-        model = PackedModel.of(translator.model)
+        packed = PackedModel.of(translator.model)
+        model = without_placeholders(packed, translator.vocabularies.target, translator.device)
         for rows in by_length(tokens, BATCH):
             batch, lengths = translator.batch([tokens[row] for row in rows])
             hypotheses = beam(model, batch, lengths, translator.limit, width=width, best=2 * width)

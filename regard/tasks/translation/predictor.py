@@ -14,7 +14,7 @@ from regard.metrics.translation import Scores, group, score
 from regard.models.ensemble import AnyTranslationModel
 from regard.models.packed_model import PackedModel
 from regard.runtime.precision import check_finite
-from regard.search.copying import CopyingModel
+from regard.search.copying import CopyingModel, without_placeholders
 from regard.search.force_decode import ForcedDecoding, force_decode
 from regard.search.hypothesis import DecoderModel, LengthLimit
 from regard.tasks.predictor import Predictor, text_list
@@ -304,13 +304,13 @@ class Translator(Predictor[AnyTranslationModel]):
         return ReadSource.of(side, terms_of(side, glossary), self.vocabularies.source)
 
     def _copying(self, model: DecoderModel, sources: Sequence[ReadSource], margin: float) -> DecoderModel:
-        """Return the model as search needs it: for sources with placeholders, one that copies each once."""
+        """Return the model as search needs it: one that copies each placeholder of the sources once, and writes no
+        other."""
         source, target = self.vocabularies.source, self.vocabularies.target
-        if not any(letter in read.side.text for read in sources for letter in PLACEHOLDERS):
-            return model
-        if not (source.has_placeholders and target.has_placeholders):
-            return model
-        return CopyingModel.of(model, source, target, self.device, margin)
+        copies = any(letter in read.side.text for read in sources for letter in PLACEHOLDERS)
+        if copies and source.has_placeholders and target.has_placeholders:
+            return CopyingModel.of(model, source, target, self.device, margin)
+        return without_placeholders(model, target, self.device)
 
     def batch(self, tokens: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return source tokens as the model takes them: (padded [B, S], lengths [B])."""

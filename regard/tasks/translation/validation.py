@@ -14,6 +14,7 @@ from regard.metrics import translation as scoring
 from regard.models.building import TranslationModel
 from regard.models.packed_model import PackedModel, SearchModel
 from regard.runtime.distributed import ALONE, World
+from regard.search.copying import without_placeholders
 from regard.search.hypothesis import Hypothesis, LengthLimit
 from regard.search.stepwise import greedy
 from regard.tasks.translation.tracing import Tracer
@@ -30,7 +31,6 @@ PROBE_WORDS = 8  # words of such a sentence, as far as possible
 SAME = "every source gets the same translation"
 UNRELATED = "the translations fit their own sources no better than others"
 LOSS_TOKENS = 4096  # tokens of a batch, padding counted, when the loss on dev is computed
-MIN_SCORE = 0.001  # the lowest score of translations that depend on the source
 MIN_CHRF_ABOVE_CHANCE = 3.0  # with less chrF++ above chance, differences between models are mostly noise
 
 
@@ -68,12 +68,12 @@ def validate(inputs: ValidationInputs, number: int, device: torch.device, world:
     example = f"{inputs.sources[shown]}  →  {texts[shown] or '(nothing)'}"
     same = len(texts) > 1 and _all_alike(translations)
     summary = f"chrF++ {chrf:.1f}, exact {exact:.1f} %" + ("" if loss is None else f", dev loss {loss:.3f}")
-    score = choosing_score(chrf, chance, len(texts), same)
+    score = choosing_score(chrf, chance, len(texts))
     constant = SAME if same else UNRELATED if len(texts) > 1 and chrf <= chance else ""
     return Validation(score, summary, example, facts, loss, constant)
 
 
-def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> float:
+def choosing_score(chrf: float, chance: float, sources: int) -> float:
     """Return the score by which the best model is chosen: chrF++ above chance.
 
     By chrF++ alone, a model that translates every source as the same frequent pieces could win over one that has begun
@@ -83,7 +83,7 @@ def choosing_score(chrf: float, chance: float, sources: int, same: bool) -> floa
     if sources < 2:
         return chrf
     above = chrf - chance
-    return 0.0 if same else above if above >= MIN_CHRF_ABOVE_CHANCE else MIN_SCORE
+    return above if above >= MIN_CHRF_ABOVE_CHANCE else 0.0
 
 
 def _translated(inputs: ValidationInputs, device: torch.device, sources: Sequence[str]) -> list[list[int]]:
@@ -136,7 +136,7 @@ def translate_all(
     spelt = [respelled(vocabularies.source, source) for source in sources]
     source_tokens = [[*tokens, END] for tokens in vocabularies.source.encode_all(spelt)]
     hypotheses: dict[int, Hypothesis] = {}
-    prepared = PackedModel.of(model)
+    prepared = without_placeholders(PackedModel.of(model), vocabularies.target, device)
     for rows in by_length(source_tokens, BATCH):
         batch = padded([source_tokens[row] for row in rows]).to(device)
         lengths = torch.tensor([len(source_tokens[row]) for row in rows])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from regard.text.formats import csv_file, html, json_file, markdown, plain, po, srt
 from regard.text.formats.document import ParsedFile, Unit
+from regard.text.line_limits import LongLine, raw_lines, why_unreadable
 from regard.text.placeables import Part, Placeable, joined
 
 FORMATS: Mapping[str, Callable[[str], ParsedFile]] = {
@@ -27,12 +28,20 @@ PLAIN = ".txt"  # translated line by line, but by a server, which gets whole fil
 
 def is_document(path: Path) -> bool:
     """Return whether a file, by its name, is translated as a whole, not line by line."""
-    return path.suffix.lower() in (*FORMATS, TABLE)
+    return ending(path) in (*FORMATS, TABLE)
+
+
+def ending(path: Path) -> str:
+    """Return the ending that says the format, in lower case: the one before .gz."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
 def read_document(path: Path, columns: Sequence[str] = ()) -> ParsedFile:
-    """Read a file; `columns` are the names of those to translate, for .csv alone."""
-    return document_of(path, path.read_bytes(), columns)
+    """Read a file, which may be gzip; `columns` are the names of those to translate, for .csv alone."""
+    lines = list(raw_lines(path))
+    if any(isinstance(line, LongLine) for line in lines):
+        raise ValueError(f"{path}: a line is {why_unreadable(LongLine())}")
+    return document_of(path, b"".join(lines), columns)
 
 
 def document_of(path: Path, content: bytes, columns: Sequence[str] = ()) -> ParsedFile:
@@ -94,8 +103,8 @@ def _own(unit: Unit, parts: Sequence[Part]) -> Counter[Placeable]:
 
 def parsed(path: Path, text: str, columns: Sequence[str]) -> ParsedFile:
     """Return the document of a file's text."""
-    if path.suffix.lower() == TABLE:
+    if ending(path) == TABLE:
         return csv_file.read(text, columns)
-    if path.suffix.lower() == PLAIN:
+    if ending(path) == PLAIN:
         return plain.read(text)
-    return FORMATS[path.suffix.lower()](text)
+    return FORMATS[ending(path)](text)

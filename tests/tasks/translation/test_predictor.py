@@ -18,6 +18,7 @@ from regard.tasks.translation.answer import Translation, joined
 from regard.tasks.translation.predictor import Translator
 from regard.tasks.translation.search_options import Search
 from regard.text.pairs import Pair
+from regard.text.vocabulary import PLACEHOLDERS
 from tests.training import toy
 
 SOURCES = [source for source, _ in toy.PAIRS]
@@ -330,3 +331,18 @@ def test_output_that_is_not_finite_is_an_error(overflowing: Translator, search: 
 def test_forced_decoding_that_is_not_finite_is_an_error(overflowing: Translator) -> None:
     with pytest.raises(ValueError, match="computes NaN or infinite values"):
         overflowing.force_decode(SOURCES[:1], [toy.PAIRS[0][1]])
+
+
+# Placeholders
+
+
+def test_no_placeholder_is_written_for_a_source_without_one(tmp_path: Path) -> None:
+    settings = toy.TINY | {"training.epochs": 1, "training.placeholders": 0.2}
+    translator = regard.train(toy.PAIRS, tmp_path / "m", settings=settings, device="cpu", precision="fp32")
+    assert isinstance(translator, Translator)
+    ids = [translator.vocabularies.target.tokens[name] for name in PLACEHOLDERS]
+    with torch.no_grad():
+        translator.model.output.bias[ids] += 100  # it would write nothing else
+    for search in (Search(), Search(beam=1), Search(sample=True), Search(n_best=5), Search(mbr=4)):
+        for answer in translator.answers(SOURCES[:3], search):
+            assert not any(letter in each.text for each in answer.translations for letter in PLACEHOLDERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -166,5 +167,15 @@ def test_texts_whose_translation_would_break_the_file_stay() -> None:
 
 
 def test_formats_are_known_by_their_ending() -> None:
-    assert all(is_document(Path(name)) for name in ("a.HTML", "a.md", "b.srt", "c.po", "d.json", "e.csv"))
-    assert not any(is_document(Path(name)) for name in ("a.txt", "a.tsv", "a.html.gz", "html", "a.jsonl"))
+    assert all(is_document(Path(name)) for name in ("a.HTML", "a.md", "b.srt", "c.po", "d.json", "e.csv", "a.html.gz"))
+    assert not any(is_document(Path(name)) for name in ("a.txt", "a.tsv", "a.txt.gz", "html", "a.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["a.html.gz", "a.html"])
+def test_a_compressed_file_is_decompressed(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b"<p>A <b>boy</b>.</p>"))
+    document = read_document(tmp_path / name)
+    assert [joined(unit.parts) for unit in document.units] == ["A <b>boy</b>."]
+    (tmp_path / name).write_bytes(gzip.compress(b"<p>A <b>boy</b>.</p>")[:-9])
+    with pytest.raises(ValueError, match="damaged gzip"):
+        read_document(tmp_path / name)
