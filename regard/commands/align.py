@@ -101,6 +101,8 @@ def _check(
         refuse_idle(given(reading) | given(on) | {"--threads": None}, "expected --model with it")
         return
     refuse_idle(given(files) | {"--look": shown.look or None, "--view": shown.view}, "expected it without --model")
+    if reading.with_ is not None and reading.with_.resolve() == reading.model.resolve():
+        raise ValueError(f"--with: expected a model of the other direction, got that of --model: {reading.with_}")
     if reading.symmetrize is not None and reading.with_ is None:
         raise ValueError("--symmetrize takes two directions: expected --with and a model of the other one")
 

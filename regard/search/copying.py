@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.runtime.device_cache import device_constant
 from regard.search.hypothesis import DecoderModel
 from regard.text.vocabulary import PLACEHOLDERS, Vocabulary
 
@@ -43,7 +44,7 @@ def without_placeholders(model: DecoderModel, target: Vocabulary, device: torch.
 def _ids(vocabulary: Vocabulary, device: torch.device) -> Tensor:
     """Return the token ids of the placeholders [P]."""
     tokens = vocabulary.tokens
-    return torch.tensor([tokens[name] for name in PLACEHOLDERS], device=device)
+    return device_constant(tuple(tokens[name] for name in PLACEHOLDERS), torch.int64, device)
 
 
 @dataclass(frozen=True)

@@ -190,3 +190,9 @@ def test_a_mistake_is_one_line(arguments: list[str], message: str, files: Path, 
         "SHORT": tmp_path / "short",
     }
     assert message in refused(inside("align", *(names.get(each, each) for each in arguments)))
+
+
+def test_a_model_is_no_model_of_the_other_direction(files: Path, inside: Inside) -> None:
+    done = inside("align", files / "pairs.tsv", "--model", files / "forward", "--with", files / "forward")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--with: expected a model of the other direction, got that of --model" in done.stderr

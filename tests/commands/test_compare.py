@@ -19,9 +19,10 @@ def test_the_table_goes_to_standard_output(tmp_path: Path, inside: Inside) -> No
     given += ["--recipe", tiny.recipe(tmp_path), "--seeds", "1", "--minutes", "0.05", "--device", "cpu"]
     done = inside(*given)
     assert done.returncode == 0, done.stderr
-    head, row, empty, best, *_ = done.stdout.split("\n")
+    head, row, empty, best, *more = done.stdout.splitlines()
     assert head.split()[:2] == ["kind", "chrF++"] and row.startswith("tiny ") and empty == ""
-    assert best.startswith("Best: tiny, chrF++ ") and done.stdout.count("\n") == 4
+    assert best.startswith("Best: tiny, chrF++ ")
+    assert all(line.startswith("Nothing learned yet") for line in more)  # in three seconds it may be so
     for message in ("1 line skipped, empty line: 81", "64 pairs for training", "run 1 of 1: tiny, seed 1: done in"):
         assert message in done.stderr
     assert done.stderr.endswith(f"page: {tmp_path / 'new/out/compare.html'}\n")
