@@ -164,7 +164,8 @@ def test_gold_that_counts_from_1_is_noticed(files: Path, tmp_path: Path, inside:
         (["NOWHERE", "--model", "MODEL"], "nowhere"),
         (["PAIRS", "--model", "MODEL", "--with", "NOWHERE"], "nowhere"),
         (["PAIRS", "--model", "MODEL", "--symmetrize", "union"], "expected --with"),
-        (["PAIRS", "--model", "MODEL", "--with", "MODEL", "--symmetrize", "best"], "soft, got 'best'"),
+        (["PAIRS", "--model", "MODEL", "--with", "MODEL"], "the other direction, got that of --model"),
+        (["PAIRS", "--model", "MODEL", "--with", "BACK", "--symmetrize", "best"], "soft, got 'best'"),
         (["PAIRS", "--model", "MODEL", "--method", "best"], "mutual, got 'best'"),
         (["PAIRS", "--model", "MODEL", "--min-weight", "2"], "--min-weight"),
         (["PAIRS", "--model", "MODEL", "--gold", "NOWHERE"], "nowhere"),
@@ -183,6 +184,7 @@ def test_a_mistake_is_one_line(arguments: list[str], message: str, files: Path, 
     (tmp_path / "short").write_text("0-0\n", encoding="utf-8")
     names = {
         "MODEL": files / "forward",
+        "BACK": files / "backward",
         "PAIRS": files / "pairs.tsv",
         "TEXT": files / "pairs.en",
         "NOWHERE": tmp_path / "nowhere",
@@ -190,9 +192,3 @@ def test_a_mistake_is_one_line(arguments: list[str], message: str, files: Path, 
         "SHORT": tmp_path / "short",
     }
     assert message in refused(inside("align", *(names.get(each, each) for each in arguments)))
-
-
-def test_a_model_is_no_model_of_the_other_direction(files: Path, inside: Inside) -> None:
-    done = inside("align", files / "pairs.tsv", "--model", files / "forward", "--with", files / "forward")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--with: expected a model of the other direction, got that of --model" in done.stderr
