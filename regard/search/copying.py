@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.runtime.device_cache import device_constant
 from regard.search.hypothesis import DecoderModel
-from regard.text.vocabulary import PLACEHOLDERS, Vocabulary
+from regard.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ def without_placeholders(model: DecoderModel, target: Vocabulary, device: torch.
 
 def _ids(vocabulary: Vocabulary, device: torch.device) -> Tensor:
     """Return the token ids of the placeholders [P]."""
-    tokens = vocabulary.tokens
-    return device_constant(tuple(tokens[name] for name in PLACEHOLDERS), torch.int64, device)
+    return device_constant(vocabulary.placeholder_ids, torch.int64, device)
 
 
 @dataclass(frozen=True)

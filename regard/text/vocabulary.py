@@ -87,6 +87,11 @@ class Vocabulary:
         return self._tokenizer.token_to_id(PLACEHOLDERS[-1]) is not None
 
     @property
+    def placeholder_ids(self) -> tuple[int, ...]:
+        """the token ids of the placeholders, in a vocabulary that has them"""
+        return tuple(self._tokenizer.token_to_id(name) for name in PLACEHOLDERS)
+
+    @property
     def has_term_marks(self) -> bool:
         """Whether the marks around terms that are shown are tokens of this vocabulary."""
         return self._tokenizer.token_to_id(TERM_MARKS[-1]) is not None
