@@ -88,8 +88,9 @@ class Vocabulary:
 
     @property
     def placeholder_ids(self) -> tuple[int, ...]:
-        """the token ids of the placeholders, in a vocabulary that has them"""
-        return tuple(self._tokenizer.token_to_id(name) for name in PLACEHOLDERS)
+        """the token ids of the placeholders; none in a vocabulary without them"""
+        ids = map(self._tokenizer.token_to_id, PLACEHOLDERS)
+        return tuple(token for token in ids if token is not None)
 
     @property
     def has_term_marks(self) -> bool:
