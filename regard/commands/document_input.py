@@ -46,7 +46,8 @@ def input_document(
 
     `idle`: options that have no effect on whole files.
     """
-    from regard.text.formats.registry import TABLE, ending, is_document
+    from regard.text.formats.registry import TABLE, is_document
+    from regard.text.line_limits import ending
 
     whole = path is not None and not texts and is_document(path)
     if not (whole and path is not None and ending(path) == TABLE):

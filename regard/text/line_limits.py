@@ -42,6 +42,11 @@ def gzip_lines(stream: BinaryIO, name: str, limit: int = MAX_LINE) -> Iterator[b
         yield line
 
 
+def ending(file: Path) -> str:
+    """Return the ending that says the format of a file, in lower case: the one before .gz."""
+    return Path(file.stem if file.suffix.lower() == ".gz" else file.name).suffix.lower()
+
+
 def raw_lines(file: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file with their ends, decompressed if its first bytes are those of gzip."""
     try:

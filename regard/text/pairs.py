@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from regard.text.line_limits import LongLine, raw_lines, why_unreadable
+from regard.text.line_limits import LongLine, ending, raw_lines, why_unreadable
 from regard.text.normal import tidy
 from regard.text.saved_datasets import is_saved_dataset, open_dataset, records
 
@@ -143,7 +143,7 @@ def rows_of(paths: Sequence[str | Path], languages: tuple[str, str] | None) -> I
     if len(files) != 2:
         raise ValueError(f"{len(files)} files of pairs came; expected one, or two parallel text files")
     for file in files:
-        if has_records(file) or _kind(file) == ".tsv":
+        if has_records(file) or ending(file) == ".tsv":
             raise ValueError(f"{file} holds pairs by itself; expected it alone, or two parallel text files")
     return _parallel(files[0], files[1])
 
@@ -197,7 +197,7 @@ def has_records(file: Path) -> bool:
 
 def is_json_lines(file: Path) -> bool:
     """Return whether the name of the file says that it is JSON lines."""
-    return _kind(file) in JSON_LINES_SUFFIXES
+    return ending(file) in JSON_LINES_SUFFIXES
 
 
 def json_object(line: bytes) -> dict[str, Any] | str:
@@ -309,11 +309,6 @@ def _files(paths: Sequence[str | Path]) -> list[Path]:
 
 def _joined(paths: Sequence[str | Path]) -> str:
     return " + ".join(map(str, _files(paths)))
-
-
-def _kind(file: Path) -> str:
-    """Return the suffix that says the format: the one before .gz."""
-    return Path(file.stem if file.suffix.lower() == ".gz" else file.name).suffix.lower()
 
 
 def _lines(count: int) -> str:

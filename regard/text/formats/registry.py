@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regard.text.formats import csv_file, html, json_file, markdown, plain, po, srt
 from regard.text.formats.document import ParsedFile, Unit
-from regard.text.line_limits import LongLine, raw_lines, why_unreadable
+from regard.text.line_limits import LongLine, ending, raw_lines, why_unreadable
 from regard.text.placeables import Part, Placeable, joined
 
 FORMATS: Mapping[str, Callable[[str], ParsedFile]] = {
@@ -29,11 +29,6 @@ PLAIN = ".txt"  # translated line by line, but by a server, which gets whole fil
 def is_document(path: Path) -> bool:
     """Return whether a file, by its name, is translated as a whole, not line by line."""
     return ending(path) in (*FORMATS, TABLE)
-
-
-def ending(path: Path) -> str:
-    """Return the ending that says the format, in lower case: the one before .gz."""
-    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
 def read_document(path: Path, columns: Sequence[str] = ()) -> ParsedFile:
