@@ -1,4 +1,4 @@
-"""Lines of limited length: a line without an end, as in a compressed file of nothing but zeros, is never held whole."""
+"""Lines of files, also gzip: a line without an end, as in a compressed file of zeros, is never held whole."""
 
 from __future__ import annotations
 
