@@ -85,6 +85,9 @@ class TunedTask(Task):
     def loss_counts(self, batch: Any) -> Tensor:
         return self.inner.loss_counts(batch)
 
+    def micro_batches(self, batch: Any) -> Sequence[Any]:
+        return self.inner.micro_batches(batch)
+
     def loss(self, batch: Any, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         loss, mean_loss = self.inner.loss(batch, progress, shares)
         pull = self.recipe.training.pull

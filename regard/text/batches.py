@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,29 @@ class Batch:
         parts = (source, torch.tensor(list(map(len, sides[0]))), target, expected)
         source, lengths, target, expected = (_to_device(part, device) for part in parts)
         return cls(source, lengths, target, expected, tokens, None)
+
+    def parts(self, tokens: int) -> list[Batch]:
+        """Return the batch in parts of consecutive rows, as few as have at most `tokens` source and at most `tokens`
+        target tokens each, padding counted, or one row. A part is padded to its own longest row."""
+        rows, *sizes = self.shape
+        count = -(-rows // max(1, tokens // max(sizes)))
+        bounds = [part * rows // count for part in range(count + 1)]
+        return [self] if count == 1 else [self._rows(*each) for each in pairwise(bounds)]
+
+    def _rows(self, first: int, end: int) -> Batch:
+        """Return the rows from `first` to before `end` of a batch that `of` made."""
+        lengths, expected = self.lengths[first:end], self.expected[first:end]
+        sources, targets = int(lengths.max()), int((expected != PAD).sum(1).max())
+        real = (expected[:, :targets] != PAD).flatten().nonzero()[:, 0]
+        return Batch(
+            self.source[first:end, :sources],
+            lengths,
+            self.target[first:end, :targets],
+            expected[:, :targets],
+            len(real),
+            real,
+            None if self.alignment is None else self.alignment[first:end, :targets, :sources],
+        )
 
     def masked(self, fraction: float) -> Batch:
         """Return the batch with a fraction of the input tokens, drawn at random, replaced by padding; lengths stay."""

@@ -9,7 +9,9 @@ The update minimizes the means over all items of the group,
 
     loss = Σ_k Σ_b (c_bk / Σ_b' c_b'k) · loss_bk
 
-so that it does not depend on how the batches are spread over processes, only on which batches they are.
+so that it does not depend on how the batches are spread over processes, only on which batches they are. By the same
+equation a large batch is computed as several micro-batches on a CPU (`Task.micro_batches`): the activations of one are
+freed before the next, so that the memory of an update does not grow with the batch.
 """
 
 from __future__ import annotations
@@ -53,6 +55,14 @@ def shared_out(group: Sequence[T], world: World) -> tuple[list[T], bool]:
     return own + [group[-1]] * missing, missing > 0
 
 
+def in_micro_batches(share: GroupShare, task: Task) -> GroupShare:
+    """Return the share with its batches cut into micro-batches; of a filler, the first one is enough."""
+    parts = [task.micro_batches(batch) for batch in share.batches]
+    if share.has_filler:
+        parts[-1] = parts[-1][:1]
+    return GroupShare([part for batch in parts for part in batch], share.has_filler)
+
+
 class TaskLoss(nn.Module):
     """The loss of a task as a module: DistributedDataParallel must see every use of a parameter inside one `forward`,
     and tasks also use the weights of the output layer outside of the model's own."""
@@ -85,6 +95,7 @@ class GroupUpdater:
 
         On the CPU, raise a DivergedError before the weights change if the loss is NaN or infinite.
         """
+        share = in_micro_batches(share, self._task)
         shares, baseline = self._shares(share), progress.baseline
         means = torch.zeros(2, device=shares.device)  # of the group: the loss to report, and the baseline
         self._updater.optimizer.zero_grad()

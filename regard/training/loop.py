@@ -80,12 +80,12 @@ class Loop:
     def _model_updater(self) -> Callable[[GroupShare, Progress], Tensor]:
         """Return the function that updates the model by this process's share of a group of batches."""
         update, captured = self._updater, self.task.can_capture(self.machine.device)
-        if self._group > 1 or self.world.connected:
-            if captured:
-                self.reporter.say("updates are not captured as CUDA graphs: that is for one process and one batch each")
-            return GroupUpdater(update, self.task, self.world)
-        single = CapturedUpdater(update) if captured else update
-        return lambda share, progress: single(share.batches[0], progress)
+        if self._group == 1 and not self.world.connected and self.machine.device.type != "cpu":
+            single = CapturedUpdater(update) if captured else update
+            return lambda share, progress: single(share.batches[0], progress)
+        if captured:
+            self.reporter.say("updates are not captured as CUDA graphs: that is for one process and one batch each")
+        return GroupUpdater(update, self.task, self.world)
 
     @property
     def seconds_left(self) -> float | None:

@@ -94,6 +94,11 @@ class Task(ABC):
         their tensors lie on the device, and the loss depends on these alone."""
         return False
 
+    def micro_batches(self, batch: Any) -> Sequence[Any]:
+        """Return the parts of a batch whose gradients are computed one after the other and added up; by default there
+        is one, the batch itself."""
+        return [batch]
+
     @abstractmethod
     def loss(self, batch: Any, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         """Return (the loss to minimize; the mean loss to report, without gradient); may update `progress.baseline`.

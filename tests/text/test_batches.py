@@ -1,6 +1,7 @@
 """Batches: every example once, within the limits, with little padding; the fields that models train on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -170,3 +171,21 @@ def test_a_batch_followed_by_another_form_of_itself(make: Callable[..., Batch]) 
         assert torch.equal(getattr(both, name), torch.cat([getattr(batch, name), getattr(other, name)]))
     real = batch.real_tokens(batch.expected)
     assert torch.equal(both.real_tokens(both.expected), torch.cat([real, real]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(drawn, st.integers(1, 200))
+def test_the_parts_of_a_batch_are_batches_of_its_rows(examples: list[Example], tokens: int) -> None:
+    whole = Batch.of(examples)
+    alignment = torch.rand(*whole.target.shape, whole.source.shape[1]) < 0.5
+    first = 0
+    for part in replace(whole, alignment=alignment).parts(tokens):
+        rows, sources, targets = part.shape
+        assert rows == 1 or rows * max(sources, targets) <= tokens
+        alone = Batch.of(examples[first : first + rows])
+        for name in ("source", "lengths", "target", "expected", "token_indices"):
+            assert torch.equal(getattr(part, name), getattr(alone, name)), name
+        assert part.tokens == alone.tokens and part.alignment is not None
+        assert torch.equal(part.alignment, alignment[first : first + rows, :targets, :sources])
+        first += rows
+    assert first == len(examples)

@@ -16,7 +16,7 @@ from regard.config.recipe_text import read_recipe
 from regard.runtime.distributed import ALONE, World
 from regard.training.loop import Loop, Machine
 from regard.training.progress import Reporter, Silent
-from regard.training.task import MakeBatch, Validation
+from regard.training.task import ONE, MakeBatch, Shares, Validation
 
 CPU = torch.device("cpu")
 
@@ -90,9 +90,15 @@ class Task:
     def can_capture(self, device: torch.device) -> bool:
         return False
 
-    def loss(self, batch: Batch, progress: Any) -> tuple[Tensor, Tensor]:
+    def micro_batches(self, batch: Batch) -> Sequence[Batch]:
+        return [batch]
+
+    def loss_counts(self, batch: Batch) -> Tensor:
+        return torch.ones(1)
+
+    def loss(self, batch: Batch, progress: Any, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         loss = self.model(torch.ones(1, 2)).square().mean()
-        return loss, loss.detach()
+        return loss * shares[0], loss.detach()
 
     @property
     def _longer(self) -> float:

@@ -14,6 +14,8 @@ from regard.config.recipe_text import read_recipe
 from regard.runtime.distributed import ALONE, World
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.translation.task import TranslationTask
+from regard.text.batches import Batch
+from regard.text.examples import Example
 from regard.text.pairs import Pair
 from regard.training.accumulation import GroupShare, GroupUpdater, shared_out
 from regard.training.checkpoint import Progress
@@ -89,6 +91,37 @@ def test_a_filler_counts_nothing() -> None:
     assert losses == filled_losses and all(torch.equal(filled[name], gradient) for name, gradient in without.items())
     batch = batch_of(translation(), range(2))
     assert GroupShare([batch] * 2, has_filler=True).tokens == batch.tokens > 0
+
+
+@pytest.mark.parametrize("case", ["rnn", "rnn, guided", "transformer"])
+def test_a_large_batch_is_computed_in_micro_batches(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The update is the same; no more rows are computed at a time than fit into a micro-batch."""
+    whole, losses = gradients(CASES[case](), [range(12)])
+    monkeypatch.setattr("regard.tasks.translation.task.MICRO_BATCH", 40)
+    task = CASES[case]()
+    assert isinstance(task, TranslationTask)
+    computed = []
+    task.model.register_forward_hook(lambda _model, inputs, _output: computed.append(tuple(inputs[0].shape)))
+    parts, part_losses = gradients(task, [range(12)])
+    assert part_losses == pytest.approx(losses, rel=1e-5)
+    assert len(computed) > 3 and all(rows * longest <= 40 for rows, longest in computed)
+    largest = max(float(gradient.abs().max()) for gradient in whole.values())
+    for name, gradient in whole.items():
+        assert torch.allclose(parts[name], gradient, rtol=1e-3, atol=1e-5 * largest), name
+
+
+def test_micro_batches_of_a_filler_count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.tasks.translation.task.MICRO_BATCH", 40)
+    without, losses = gradients(translation(), [range(7)])
+    filled, filled_losses = gradients(translation(), [range(7), range(4, 12)], filler=True)
+    assert losses == filled_losses and all(torch.equal(filled[name], gradient) for name, gradient in without.items())
+
+
+def test_consistency_training_reads_a_micro_batch_twice() -> None:
+    plain, twice = translation(), translation(**{"training.consistency": 1.0})
+    batch = Batch.of([Example([5] * 63, [5] * 63)] * 64)  # 64 · 64 tokens
+    assert [len(part.source) for part in plain.micro_batches(batch)] == [32] * 2
+    assert [len(part.source) for part in twice.micro_batches(batch)] == [16] * 4
 
 
 def test_the_baseline_of_reinforce_is_one_for_all_batches_of_an_update() -> None:

@@ -47,6 +47,7 @@ from regard.training.task import ONE, MakeBatch, Shares, Validation, evenly_spac
 
 MIN_REHEARSED, MAX_REHEARSED = 16, 64  # sources of dev on which the time of the final scoring is measured
 REHEARSAL = 0.01  # the fraction of the time limit from which on few sources are enough for that
+MICRO_BATCH = 2048  # source or target tokens, padding counted, whose gradient is computed at a time on a CPU
 MAX_SCORING = 0.3  # the fraction of the time limit that the final scoring may take; more of dev is not scored
 
 
@@ -189,6 +190,15 @@ class TranslationTask(TextTask):
     def loss_counts(self, batch: Batch) -> Tensor:
         """Return the numbers of target tokens and, with guided attention, of those with a link."""
         return self._counts(batch.tokens, 0.0 if batch.alignment is None else batch.alignment.any(-1).sum())
+
+    def micro_batches(self, batch: Batch) -> Sequence[Batch]:
+        """Return the batch in parts of at most MICRO_BATCH tokens on a CPU; consistency training reads each twice.
+
+        Smaller parts are no faster there, and larger ones need more memory. A GPU has memory, and needs large batches.
+        """
+        if batch.source.device.type != "cpu":
+            return [batch]
+        return batch.parts(MICRO_BATCH // (2 if self.recipe.training.consistency else 1))
 
     def loss(self, batch: Batch, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         """Return the cross-entropy, plus the loss terms of consistency training, of guided attention, and of REINFORCE
