@@ -11,7 +11,7 @@ that of the stored corpus, measured by the events of `regard train`; the time to
 one thread prepares; and the peak of the anonymous memory of all processes together. Bars: at least 80 % of the speed
 of `encode_batch`; at most 2 GB.
 
-Batches have at most 2,048 tokens (--batch-tokens), because the activations of a batch take memory whatever the corpus.
+Batches are those of `regard train`, unless --batch-tokens says otherwise.
 """
 
 from __future__ import annotations
@@ -188,17 +188,18 @@ UPDATES, PREPARED = int(sys.argv[3]), 200
 real, loop.Loop.update = loop.Loop.update, update
 screen = Events()
 try:
-    settings = {"training.batch_tokens": int(sys.argv[4])}
+    settings = {"training.batch_tokens": int(sys.argv[4])} if len(sys.argv) > 4 else None
     train(sys.argv[1], sys.argv[2], screen=screen, settings=settings, overwrite=True)
 except Enough:
     pass
 """
 
 
-def trained(file: Path, out: Path, updates: int, batch_tokens: int) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Train for some updates in a process of its own; return its events and the peaks of memory."""
+def trained(file: Path, out: Path, numbers: list[int]) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Train in a process of its own; return its events and the peaks of memory. `numbers`: how many updates, and the
+    limit of a batch if there is one of its own."""
     run = subprocess.Popen(
-        [sys.executable, "-c", TRAIN, str(file), str(out), str(updates), str(batch_tokens)], stdout=subprocess.PIPE
+        [sys.executable, "-c", TRAIN, str(file), str(out), *map(str, numbers)], stdout=subprocess.PIPE
     )
     meter = MemoryMeter(run.pid)
     assert run.stdout is not None
@@ -223,14 +224,15 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="for the corpus and the model; made if not there")
     parser.add_argument("--pairs", type=int, default=20_000_000)
     parser.add_argument("--updates", type=int, default=100)
-    parser.add_argument("--batch-tokens", type=int, default=2048)
+    parser.add_argument("--batch-tokens", type=int, help="the limit of a batch; default: that of regard train")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     file, out = options.folder / f"pairs-{options.pairs}.tsv", options.folder / "model"
     cache = options.folder / ".regard-cache"
     make(file, options.pairs)
     shutil.rmtree(cache, ignore_errors=True)
-    events, peaks = trained(file, out, options.updates, options.batch_tokens)
+    numbers = [options.updates] + ([] if options.batch_tokens is None else [options.batch_tokens])
+    events, peaks = trained(file, out, numbers)
     (vocabularies,) = cache.glob("vocabulary-*")
     speed = encode_batch_speed(file, vocabularies)
     for event in events:
