@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import NamedTuple
 
 LEARNING_RATE, FULL_BATCH = 0.003, 360
 """the learning rate, and the sentences per batch up to which it may depend on the batch size"""
-SMALL_CORPUS, LARGE_CORPUS = 5_000, 20_000  # training pairs
+SMALL_CORPUS, LARGE_CORPUS = 5_000, 100_000  # training pairs
+SHORT_SENTENCES = 6.0  # words
+CONSISTENCY_SECONDS = 300.0  # the time limit from which on consistency training is worth its time on a GPU
 
 
-def best_model_kind(pairs: int, on_gpu: bool, limited: bool) -> str:
-    """Return which of rnn and transformer scored higher with so many pairs (docs/results.md): after the same minutes on
-    a CPU, or after a whole training. `limited`: whether the run has a time limit."""
-    if pairs < SMALL_CORPUS:
-        return "rnn" if limited else "transformer"
-    return "transformer" if on_gpu and pairs >= LARGE_CORPUS else "rnn"
+class Budget(NamedTuple):
+    """What a run may use: its device, and its time limit if it has one."""
+
+    on_gpu: bool
+    seconds: float | None
+
+
+def best_model_kind(pairs: int, words: float, budget: Budget) -> str:
+    """Return which of rnn and transformer scored higher (docs/results.md): on a CPU after the same minutes, or with
+    little data after a whole training; on a GPU after enough time for either. `words`: mean words per sentence."""
+    if budget.on_gpu:
+        return "rnn" if words < SHORT_SENTENCES and SMALL_CORPUS <= pairs < LARGE_CORPUS else "transformer"
+    return "transformer" if pairs < SMALL_CORPUS and budget.seconds is None else "rnn"
 
 
 def consistency(pairs: int) -> float:
@@ -23,10 +33,12 @@ def consistency(pairs: int) -> float:
     return 5.0 if pairs < SMALL_CORPUS else 1.0
 
 
-def default_consistency(kind: str, pairs: int, on_gpu: bool) -> float:
-    """Return α of consistency training, or 0 for none: where it scored higher (docs/best.md), and not on a CPU, because
-    it doubles the time of an update."""
-    return consistency(pairs) if on_gpu and kind == "transformer" and pairs < SMALL_CORPUS else 0.0
+def default_consistency(kind: str, pairs: int, budget: Budget) -> float:
+    """Return α of consistency training, or 0 for none. It doubles the time of an update: it is for runs on a GPU that
+    are not short, with as many pairs as it scored higher with (docs/best.md)."""
+    has_time = budget.on_gpu and (budget.seconds is None or budget.seconds >= CONSISTENCY_SECONDS)
+    measured = pairs < LARGE_CORPUS and (kind == "transformer" or pairs >= SMALL_CORPUS)
+    return consistency(pairs) if has_time and measured else 0.0
 
 
 def vocabulary_size(pairs: int, joint: bool) -> int:

@@ -19,6 +19,7 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
+from regard.config.sizes import Budget
 from regard.runtime import launch
 from regard.runtime.determinism import fix_cublas_workspace, reproducible
 from regard.runtime.distributed import current_world, local_device
@@ -165,10 +166,10 @@ class TrainingRun:
         if self.options.required is not None:
             self.options.required.check(data)
         begun = folders.read_recipe(self.folder) if self.options.resume else None
-        on_gpu = self.machine.device.type == "cuda"
+        budget = Budget(self.machine.device.type == "cuda", seconds)
         if settings is not None:
-            recipe = self.spec.recipe_for(settings, len(data.train), on_gpu, seconds is not None, begun)
-        recipe = self.spec.completed(recipe, len(data.train), on_gpu, begun)
+            recipe = self.spec.recipe_for(settings, data, budget, begun)
+        recipe = self.spec.completed(recipe, len(data.train), budget, begun)
         self.screen.status("learning the vocabulary")
         task = self.spec.task(data, recipe, self.options.seed)
         for line in task.skipped:

@@ -13,6 +13,7 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import read_recipe
+from regard.config.sizes import Budget
 from regard.look.trace import Trace
 from regard.models.building import load_weights, without_memory
 from regard.runtime.distributed import ALONE, World
@@ -122,15 +123,14 @@ class TaskSpec(ABC, Generic[P, D]):
         return recipe
 
     def recipe_for(
-        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, limited: bool, begun: Recipe | None
+        self, settings: Mapping[str, Any] | None, data: TrainingData[D], budget: Budget, begun: Recipe | None
     ) -> Recipe:
-        """Return the default recipe for so many examples; `limited`: the run has a time limit; `begun` is the recipe of
-        a run that is resumed."""
+        """Return the default recipe for these data; `begun` is the recipe of a run that is resumed."""
         return self.recipe(None, settings)
 
-    def completed(self, recipe: Recipe, examples: int, on_gpu: bool, begun: Recipe | None) -> Recipe:
-        """Return the recipe with the open values chosen that depend on the device; those of a run that is resumed are
-        its own, `begun`."""
+    def completed(self, recipe: Recipe, examples: int, budget: Budget, begun: Recipe | None) -> Recipe:
+        """Return the recipe with the open values chosen that depend on the device and the time; those of a run that is
+        resumed are its own, `begun`."""
         return recipe
 
     def check_given(self, given: Given) -> None:

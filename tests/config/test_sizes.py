@@ -7,25 +7,30 @@ import pytest
 
 from regard.config.recipe import Recipe, TrainingRecipe
 from regard.config.recipe_text import read_recipe
-from regard.config.sizes import best_model_kind, consistency, default_consistency
+from regard.config.sizes import Budget, best_model_kind, consistency, default_consistency
 from regard.models.transformer.model import TransformerOptions
+
+GPU, CPU = Budget(True, None), Budget(False, None)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "on_gpu", "limited", "name"),
+    ("pairs", "words", "budget", "name"),
     [
-        (100, True, True, "rnn"),
-        (100, False, True, "rnn"),
-        (4_999, True, False, "transformer"),
-        (4_999, False, False, "transformer"),
-        (5_000, False, False, "rnn"),
-        (19_999, True, False, "rnn"),
-        (20_000, True, True, "transformer"),
-        (10**6, False, False, "rnn"),
+        (100, 5.0, Budget(True, 60.0), "transformer"),
+        (100, 5.0, Budget(False, 60.0), "rnn"),
+        (4_999, 7.0, GPU, "transformer"),
+        (4_999, 7.0, CPU, "transformer"),
+        (5_000, 7.0, CPU, "rnn"),
+        (5_000, 7.0, GPU, "transformer"),
+        (30_353, 5.4, GPU, "rnn"),
+        (30_353, 5.4, Budget(True, 60.0), "rnn"),
+        (28_997, 12.3, GPU, "transformer"),
+        (10**6, 5.4, GPU, "transformer"),
+        (10**6, 12.0, CPU, "rnn"),
     ],
 )
-def test_what_measured_better(pairs: int, on_gpu: bool, limited: bool, name: str) -> None:
-    assert best_model_kind(pairs, on_gpu, limited) == name
+def test_what_measured_better(pairs: int, words: float, budget: Budget, name: str) -> None:
+    assert best_model_kind(pairs, words, budget) == name
 
 
 @pytest.mark.parametrize("kind", ["rnn", "transformer"])
@@ -73,16 +78,23 @@ def test_a_model_of_its_own_kind_has_the_sizes_that_its_options_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "pairs", "on_gpu", "weight"),
+    ("kind", "pairs", "budget", "weight"),
     [
-        ("transformer", 2_500, True, 5.0),
-        ("transformer", 2_500, False, 0.0),
-        ("transformer", 30_000, True, 0.0),
-        ("rnn", 2_500, True, 0.0),
+        ("transformer", 2_500, GPU, 5.0),
+        ("transformer", 2_500, CPU, 0.0),
+        ("transformer", 30_000, GPU, 1.0),
+        ("transformer", 30_000, Budget(True, 299.0), 0.0),
+        ("transformer", 30_000, Budget(True, 300.0), 1.0),
+        ("transformer", 30_000, Budget(False, 3_000.0), 0.0),
+        ("transformer", 10**6, GPU, 0.0),
+        ("rnn", 2_500, GPU, 0.0),
+        ("rnn", 30_000, GPU, 1.0),
     ],
 )
-def test_consistency_training_is_on_where_it_scored_higher(kind: str, pairs: int, on_gpu: bool, weight: float) -> None:
-    assert default_consistency(kind, pairs, on_gpu) == weight
+def test_consistency_training_is_on_where_it_scored_higher(
+    kind: str, pairs: int, budget: Budget, weight: float
+) -> None:
+    assert default_consistency(kind, pairs, budget) == weight
 
 
 def test_little_data_gets_more_consistency() -> None:

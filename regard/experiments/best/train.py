@@ -13,6 +13,7 @@ import torch
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import to_toml
+from regard.config.sizes import Budget
 from regard.core.checks import whole_number
 from regard.experiments.best import classification, translation
 from regard.experiments.best.translation import BestTranslation, best_recipe
@@ -80,7 +81,8 @@ def train_best(
     with locked(work.path, screen):
         read = spec.data(given, chosen, screen)
         if recipe is None:
-            chosen = spec.recipe_for(settings or {}, len(read.train), where.type == "cuda", minutes is not None, None)
+            budget = Budget(where.type == "cuda", limit_seconds(minutes))
+            chosen = spec.recipe_for(settings or {}, read, budget, None)
         run = _BestRun(spec, given, read, work, chosen, seed, counts, device, precision, screen, began, minutes, jobs)
         return run.finish(folder, resume, keep_ensemble)
 

@@ -12,7 +12,7 @@ from typing import Any
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
 from regard.config.recipe_text import default_translation_recipe
-from regard.config.sizes import best_model_kind, default_consistency
+from regard.config.sizes import Budget, best_model_kind, default_consistency
 from regard.corpora.corpus import StoredPairs
 from regard.evidence.of_translation import examined
 from regard.look.diagnostics import diagnose, overall
@@ -32,13 +32,14 @@ from regard.tasks.translation.calibration import calibrated_confidence, rated_se
 from regard.tasks.translation.final_scoring import ScoringEffort, final_results, sources_in_time
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
-from regard.tasks.translation.task import TranslationTask, TunedModel
-from regard.text.pairs import Corpus, read_pairs, read_references
+from regard.tasks.translation.task import TranslationTask, TunedModel, mean_words
+from regard.text.pairs import Corpus, Pair, read_pairs, read_references
 from regard.text.split import shared_targets
 from regard.training.progress import Screen
 from regard.training.task import evenly_spaced
 
 SHOWN = 20  # sentences that a diagnosis lists
+MEASURED = 10_000  # pairs of a large corpus whose words are counted
 
 
 class TranslationSpec(TaskSpec[Translator, Pairs]):
@@ -53,17 +54,18 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         return default_translation_recipe(settings) if given is None else super().recipe(given, settings)
 
     def recipe_for(
-        self, settings: Mapping[str, Any] | None, examples: int, on_gpu: bool, limited: bool, begun: Recipe | None
+        self, settings: Mapping[str, Any] | None, data: TrainingData[Pairs], budget: Budget, begun: Recipe | None
     ) -> Recipe:
-        return default_translation_recipe(
-            settings, best_model_kind(examples, on_gpu, limited) if begun is None else begun.model.kind
-        )
+        if begun is not None:
+            return default_translation_recipe(settings, begun.model.kind)
+        words = mean_words(_some(data.train))
+        return default_translation_recipe(settings, best_model_kind(len(data.train), words, budget))
 
-    def completed(self, recipe: Recipe, examples: int, on_gpu: bool, begun: Recipe | None) -> Recipe:
+    def completed(self, recipe: Recipe, examples: int, budget: Budget, begun: Recipe | None) -> Recipe:
         if recipe.training.consistency is not None:
             return recipe
         weight = (
-            default_consistency(recipe.model.kind, examples, on_gpu) if begun is None else begun.training.consistency
+            default_consistency(recipe.model.kind, examples, budget) if begun is None else begun.training.consistency
         )
         return replace(recipe, training=replace(recipe.training, consistency=weight))
 
@@ -225,3 +227,8 @@ def _diagnosis(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict
         note = ", ".join(words) or f"{each.measure(measure):.2f}"
         lines.append(f"{note}\t{trace.source.text}\t{trace.target.text}")
     return {"diagnosis": {"overall": asdict(summary), "sentences": sentences}}, lines
+
+
+def _some(pairs: Pairs) -> Sequence[Pair]:
+    """Return all pairs, or of a corpus on disk a sample."""
+    return pairs.pairs(pairs.sample(MEASURED)) if isinstance(pairs, StoredPairs) else pairs

@@ -147,7 +147,9 @@ class TranslationTask(TextTask):
 
     @property
     def expected_epochs(self) -> int:
-        return self.model.options.expected_epochs(self.size)
+        """About how many epochs dev improves; more with consistency training, with which the data are learned by heart
+        later."""
+        return round((1 + (self.recipe.training.consistency or 0.0)) * self.model.options.expected_epochs(self.size))
 
     def batches_per_epoch(self) -> int:
         if isinstance(self.examples, StoredExamples):
