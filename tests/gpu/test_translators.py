@@ -39,6 +39,14 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "guided, sampled": ("rnn", RNN | {"training__guided_attention": 0.1, "training__scheduled_sampling": 0.2}),
     "article": ("article", RNN),
     "consistent": ("rnn", RNN | {"training__consistency": 5.0}),
+    "consistent, reinforce": (
+        "rnn",
+        RNN | {"training__consistency": 1.0, "model__normalizer": "hard", "model__estimator": "reinforce"},
+    ),
+    "consistent, guided, sampled": (
+        "rnn",
+        RNN | {"training__consistency": 1.0, "training__guided_attention": 0.1, "training__scheduled_sampling": 0.2},
+    ),
     "consistent, masked": ("transformer", WIDE | {"training__consistency": 5.0, "training__masked": 0.05}),
     "transformer": ("transformer", WIDE),
     "post-norm, rotary, per head": (

@@ -13,6 +13,7 @@ from regard.tasks.translation.task import TranslationTask
 from regard.text.batches import Batch
 from regard.text.pairs import Pair
 from regard.training.checkpoint import Progress
+from regard.training.plan import Schedule
 from tests.training import toy
 
 TEXTS = [("a b c", "A B C D E"), ("b", "B"), ("c a c a c", "C A"), ("d", "D D D"), ("a d", "A D")]
@@ -55,6 +56,27 @@ def test_consistency_costs_something_where_readings_differ(settings: dict[str, f
             parameter.mul_(4)  # an untrained model predicts nearly the same whatever it reads
     loss, cross_entropy = given.loss(Batch.of(given.examples.plain), Progress())
     assert loss > 1.001 * cross_entropy
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model.normalizer": "hard", "model.estimator": "gumbel"},
+        {"model.normalizer": "hard", "model.estimator": "reinforce"},
+        {"model.normalizer": "entmax15", "model.score": "general"},
+        {"model.score": "cosine", "model.pattern": "window(2)"},
+        {"model.predictive": 3},
+        {"training.guided_attention": 0.1, "training.scheduled_sampling": 0.5},
+    ],
+)
+def test_every_kind_of_model_trains_with_consistency(settings: dict[str, object]) -> None:
+    given = task("rnn", **{"training.consistency": 1.0, "model.dropout": 0.3}, **settings)
+    (make,) = given.epoch(0)
+    loss, cross_entropy = given.loss(make(torch.device("cpu")), Progress(update=2, plan=Schedule(2, (), 1)))
+    loss.backward()
+    gradients = [each.grad for each in given.model.parameters() if each.requires_grad]
+    assert loss > 0 and cross_entropy > 0
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
 
 
 def test_what_a_gpu_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
