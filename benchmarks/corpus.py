@@ -188,18 +188,18 @@ UPDATES, PREPARED = int(sys.argv[3]), 200
 real, loop.Loop.update = loop.Loop.update, update
 screen = Events()
 try:
-    settings = {"training.batch_tokens": int(sys.argv[4])} if len(sys.argv) > 4 else None
-    train(sys.argv[1], sys.argv[2], screen=screen, settings=settings, overwrite=True)
+    train(sys.argv[1], sys.argv[2], screen=screen, settings=json.loads(sys.argv[4]), overwrite=True)
 except Enough:
     pass
 """
 
 
-def trained(file: Path, out: Path, numbers: list[int]) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Train in a process of its own; return its events and the peaks of memory. `numbers`: how many updates, and the
-    limit of a batch if there is one of its own."""
+def trained(
+    file: Path, out: Path, updates: int, settings: dict[str, int]
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Train for some updates in a process of its own; return its events and the peaks of memory."""
     run = subprocess.Popen(
-        [sys.executable, "-c", TRAIN, str(file), str(out), *map(str, numbers)], stdout=subprocess.PIPE
+        [sys.executable, "-c", TRAIN, str(file), str(out), str(updates), json.dumps(settings)], stdout=subprocess.PIPE
     )
     meter = MemoryMeter(run.pid)
     assert run.stdout is not None
@@ -231,8 +231,8 @@ def main() -> None:
     cache = options.folder / ".regard-cache"
     make(file, options.pairs)
     shutil.rmtree(cache, ignore_errors=True)
-    numbers = [options.updates] + ([] if options.batch_tokens is None else [options.batch_tokens])
-    events, peaks = trained(file, out, numbers)
+    settings = {} if options.batch_tokens is None else {"training.batch_tokens": options.batch_tokens}
+    events, peaks = trained(file, out, options.updates, settings)
     (vocabularies,) = cache.glob("vocabulary-*")
     speed = encode_batch_speed(file, vocabularies)
     for event in events:

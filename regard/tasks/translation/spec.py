@@ -39,7 +39,7 @@ from regard.training.progress import Screen
 from regard.training.task import evenly_spaced
 
 SHOWN = 20  # sentences that a diagnosis lists
-MEASURED = 10_000  # pairs of a large corpus whose words are counted
+WORDS_SAMPLE = 10_000  # pairs of a corpus on disk whose words are counted
 
 
 class TranslationSpec(TaskSpec[Translator, Pairs]):
@@ -58,7 +58,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
     ) -> Recipe:
         if begun is not None:
             return default_translation_recipe(settings, begun.model.kind)
-        words = mean_words(_some(data.train))
+        words = mean_words(_in_memory(data.train))
         return default_translation_recipe(settings, best_model_kind(len(data.train), words, budget))
 
     def completed(self, recipe: Recipe, examples: int, budget: Budget, begun: Recipe | None) -> Recipe:
@@ -229,6 +229,6 @@ def _diagnosis(answers: Sequence[Answer], measure: str, show: int) -> tuple[dict
     return {"diagnosis": {"overall": asdict(summary), "sentences": sentences}}, lines
 
 
-def _some(pairs: Pairs) -> Sequence[Pair]:
-    """Return all pairs, or of a corpus on disk a sample."""
-    return pairs.pairs(pairs.sample(MEASURED)) if isinstance(pairs, StoredPairs) else pairs
+def _in_memory(pairs: Pairs) -> Sequence[Pair]:
+    """Return the pairs, or a sample of a corpus on disk."""
+    return pairs.pairs(pairs.sample(WORDS_SAMPLE)) if isinstance(pairs, StoredPairs) else pairs

@@ -147,8 +147,8 @@ class TranslationTask(TextTask):
 
     @property
     def expected_epochs(self) -> int:
-        """About how many epochs dev improves; more with consistency training, with which the data are learned by heart
-        later."""
+        """the epochs after which dev is expected to stop improving; consistency training delays overfitting, so that
+        there are more"""
         return round((1 + (self.recipe.training.consistency or 0.0)) * self.model.options.expected_epochs(self.size))
 
     def batches_per_epoch(self) -> int:
