@@ -233,6 +233,8 @@ def main() -> None:
     shutil.rmtree(cache, ignore_errors=True)
     settings = {} if options.batch_tokens is None else {"training.batch_tokens": options.batch_tokens}
     events, peaks = trained(file, out, options.updates, settings)
+    if not cache.exists():
+        sys.exit(f"--pairs: {options.pairs:,} are read into memory; expected a corpus of more than 100 MB, say 1000000")
     (vocabularies,) = cache.glob("vocabulary-*")
     speed = encode_batch_speed(file, vocabularies)
     for event in events:
