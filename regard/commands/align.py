@@ -142,7 +142,7 @@ def _by_statistics(
         tokenize=tokenize,
         threads=threads,
         notify=notify,
-        progress=lambda done, total: screen.advance(done, total, "iterations", "iteration"),
+        progress=lambda done, total: screen.advance(done, total, "iterations", ""),
     )
     screen.close()
     if files.save is not None:
@@ -171,7 +171,7 @@ def _by_attention(
         rows = [(split_punctuation(source), split_punctuation(target)) for source, target in rows]
     forward, backward = translators[0], translators[1] if len(translators) > 1 else None
     for number, links in enumerate(align_by_attention(rows, forward, backward, way, notify)):
-        screen.advance(number + 1, len(rows), "pairs", "pair")
+        screen.advance(number + 1, len(rows), "pairs", "")
         yield AlignedRow(*rows[number], sorted(links))
 
 

@@ -38,14 +38,16 @@ class Terminal:
             self._console.print(text, markup=False, soft_wrap=True)
 
     def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
-        """Show how much is done: move the bar, or print a line every LINE_SECONDS."""
+        """Show how much is done: move the bar, or print a line every LINE_SECONDS: "update 7 of 20  loss 3.2", or
+        without a unit "7 of 20 pairs"."""
         if self._quiet:
             return
         if self._console.is_terminal:
             self._move(done, total, text)
         elif time.monotonic() - self._last_line > LINE_SECONDS:
             self._last_line = time.monotonic()
-            self.say(f"{unit} {done:,}" + (f" of {total:,}" if total else "") + f"  {text}")
+            count = f"{done:,}" + (f" of {total:,}" if total else "")
+            self.say(f"{unit} {count}  {text}" if unit else f"{count} {text}")
 
     def status(self, text: str) -> None:
         """Show the current activity beside the bar; without a terminal, nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import multiprocessing
 import os
 import shutil
@@ -120,8 +121,10 @@ def _in_process(line: CommandLine) -> Ended:
     import torch
 
     from regard.cli import main
+    from regard.commands import screen
 
-    saved = sys.argv, sys.stdin, sys.stdout, sys.stderr
+    saved, interval = (sys.argv, sys.stdin, sys.stdout, sys.stderr), screen.LINE_SECONDS
+    screen.LINE_SECONDS = math.inf  # lines of progress, which come on a slow machine, are no fault
     threads = torch.get_num_threads()
     out, error = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     sys.argv, sys.stdin = ["regard", *line.arguments], io.TextIOWrapper(io.BytesIO(line.stdin))
@@ -135,6 +138,7 @@ def _in_process(line: CommandLine) -> Ended:
         code, trace = 1, traceback.format_exc()
     finally:
         sys.argv, sys.stdin, sys.stdout, sys.stderr = saved
+        screen.LINE_SECONDS = interval
         torch.set_num_threads(threads)
     out.flush()
     error.flush()
@@ -169,7 +173,9 @@ def _child(arguments: list[str], files: list[str], folder: str) -> None:
     sys.stdin, sys.stdout, sys.stderr = (open(number, "r" if number == 0 else "w") for number in range(3))  # noqa: SIM115
     sys.argv = ["regard", *arguments]
     from regard.cli import main
+    from regard.commands import screen
 
+    screen.LINE_SECONDS = math.inf
     main()
 
 

@@ -37,3 +37,14 @@ def test_elsewhere_nothing_moves(is_terminal: bool, quiet: bool) -> None:
     screen.advance(3, None, "loss 3.2")
     screen.close()
     assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "line"),
+    [("loss 3.2", "update", "update 1,007 of 2,000  loss 3.2"), ("pairs", "", "1,007 of 2,000 pairs")],
+)
+def test_lines_without_a_terminal(text: str, unit: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.commands.screen.LINE_SECONDS", -1.0)
+    screen, file = terminal(False)
+    screen.advance(1007, 2000, text, unit)
+    assert file.getvalue() == line + "\n"

@@ -33,7 +33,7 @@ def translate_in_pieces(
     folder.mkdir(parents=True, exist_ok=True)
     translations: list[str] = []
     for number, piece in enumerate(_pieces(texts)):
-        screen.advance(len(translations), len(texts), "of the training text are translated", "text")
+        screen.advance(len(translations), len(texts), "training texts are translated", "")
         path = folder / f"{number:05}.json"
         translations += _read(path, piece) or _translate_piece(translator, piece, search, path, seed + number)
     return translations
