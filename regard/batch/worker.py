@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +62,7 @@ def main() -> None:
         for shift in shifts:
             shift.release()
 
-    threading.Thread(target=watch_input, args=(sys.stdin, release), daemon=True).start()
+    watch_input(sys.stdin, release)
     out, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no event
     run_and_exit(lambda: work(task, out, shifts), lambda reason: send(out, failed=reason))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -37,7 +36,7 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     job = getattr(import_module(given["module"]), given["kind"])(**given["job"])
     sys.argv = ["regard", *job.command]  # what the model's card says it was made by
-    threading.Thread(target=watch_input, args=(sys.stdin,), daemon=True).start()
+    watch_input(sys.stdin)
     screen = EventScreen(sys.stdout)
     run_and_exit(lambda: job.execute(screen), lambda reason: screen.send(failed=reason))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import json
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -132,7 +133,17 @@ def available_cores() -> int:
 
 
 def watch_input(lines: TextIO, at_end: Callable[[], None] = lambda: None) -> None:
-    """Interrupt the main thread when the line "stop" comes; end the process, after `at_end()`, when the input ends."""
+    """Watch the input in a thread: interrupt the main thread when the line "stop" comes; end the process, after
+    `at_end()`, when the input ends.
+
+    A process that a script starts in the background ignores SIGINT, and so do its workers, which then could not be
+    interrupted: a worker handles it in any case.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_watch, args=(lines, at_end), daemon=True).start()
+
+
+def _watch(lines: TextIO, at_end: Callable[[], None]) -> None:
     for line in lines:
         if line.strip() == STOP:
             _thread.interrupt_main()

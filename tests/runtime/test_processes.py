@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,10 +17,10 @@ from regard.runtime import processes
 from regard.runtime.processes import WorkerProcess, available_cores, reason_of, watch_input, worker_environment
 
 CHILD = """
-import json, sys, threading, time
+import json, sys, time
 from regard.runtime.processes import watch_input
 task = json.loads(sys.stdin.readline())
-threading.Thread(target=watch_input, args=(sys.stdin, lambda: print("left", flush=True)), daemon=True).start()
+watch_input(sys.stdin, lambda: print("left", flush=True))
 print(json.dumps({"got": task}), flush=True)
 try:
     while True: time.sleep(0.1)
@@ -39,9 +40,15 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes.subprocess, "Popen", popen)
 
 
-def test_a_worker_gets_its_task_reports_and_stops(scripted: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN], ids=["foreground", "background"])
+def test_a_worker_gets_its_task_reports_and_stops(scripted: None, tmp_path: Path, handler: Any) -> None:
+    """Also in the background of a script, where SIGINT is ignored."""
     events: list[dict[str, Any]] = []
-    worker = WorkerProcess("a.module", {"lines": 3}, tmp_path / "logs" / "errors.txt", 1, events.append)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        worker = WorkerProcess("a.module", {"lines": 3}, tmp_path / "logs" / "errors.txt", 1, events.append)
+    finally:
+        signal.signal(signal.SIGINT, before)
     while not events:
         time.sleep(0.01)
     assert not worker.has_ended and worker.pid > 0
