@@ -132,15 +132,17 @@ def available_cores() -> int:
 # In the worker
 
 
-def watch_input(lines: TextIO, at_end: Callable[[], None] = lambda: None) -> None:
-    """Watch the input in a thread: interrupt the main thread when the line "stop" comes; end the process, after
-    `at_end()`, when the input ends.
+def watch_input(lines: TextIO, at_end: Callable[[], None] = lambda: None) -> threading.Thread:
+    """Start a thread that watches the input, and return it: it interrupts the main thread when the line "stop" comes,
+    and ends the process, after `at_end()`, when the input ends.
 
     A process that a script starts in the background ignores SIGINT, and so do its workers, which then could not be
     interrupted: a worker handles it in any case.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Thread(target=_watch, args=(lines, at_end), daemon=True).start()
+    thread = threading.Thread(target=_watch, args=(lines, at_end), daemon=True)
+    thread.start()
+    return thread
 
 
 def _watch(lines: TextIO, at_end: Callable[[], None]) -> None:

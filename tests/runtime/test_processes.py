@@ -78,7 +78,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_lines_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    watch_input(io.StringIO("go on\n\n"))
+    watch_input(io.StringIO("go on\n\n")).join()
     assert ended == [130]
 
 
