@@ -148,7 +148,11 @@ def test_mistakes(api: TestClient, fields: dict[str, Any], message: str) -> None
         (b"[1]", "application/json", "expected a JSON object"),
         (b'{"q": "\xff"}', "application/json", "expected UTF-8, and byte 7 is not"),
         (b"[" * 100_000, "application/json", "expected JSON that is nested less deeply"),
-        (b'{"q": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "application/json", "expected JSON that is nested less deeply"),
+        (
+            b'{"q": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+            "application/json",
+            "expected JSON that is nested less deeply",
+        ),
         (b"q=%ff&source=en", "application/x-www-form-urlencoded", "expected fields in UTF-8"),
         (b"q=\xff&source=en", "application/x-www-form-urlencoded", "expected fields in UTF-8"),
         (b"a&" * 2000, "application/x-www-form-urlencoded", "expected fields of a form"),
