@@ -32,7 +32,8 @@ class Screen(Protocol):
         """Print a line that stays."""
 
     def advance(self, done: int, total: int | None, text: str, unit: str = "update") -> None:
-        """Show how far the run is, in place of what the last call showed; `unit` is what `done` counts."""
+        """Show how far the run is, in place of what the last call showed; `unit` is what `done` counts, or empty if
+        `text` says it."""
 
     def status(self, text: str) -> None:
         """Show what happens other than updates, such as reading, until the next `advance`."""
