@@ -88,6 +88,9 @@ class TrainingRecipe:
     """guide the attention of the next step, which has the word as its input: for models that align, not translate"""
     segmentation_dropout: float = 0.1
     """the fraction of merges that are skipped when text is split into subwords (BPE-dropout)"""
+    canonical_segmentation: float = 0.25
+    """the fraction of the updates, at the end of a run, in which no merges are skipped; in an open-ended run the decay
+    of the learning rate at most"""
     lower_case: float = 0.05
     """the fraction of sources that are lower-cased"""
     no_stop: float = 0.05
@@ -129,6 +132,7 @@ class TrainingRecipe:
             "average",
             "masked",
             "segmentation_dropout",
+            "canonical_segmentation",
             "lower_case",
             "no_stop",
             "no_punctuation",

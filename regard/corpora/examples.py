@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -103,13 +103,14 @@ class StoredExamples:
     def __len__(self) -> int:
         return len(self._order)
 
-    def epoch(self, number: int, sentences: int, tokens: int) -> StoredEpoch:
-        """Return the batches of an epoch.
+    def epoch(self, number: int, sentences: int, tokens: int, canonical: bool = False) -> StoredEpoch:
+        """Return the batches of an epoch; `canonical`: in canonical segmentation.
 
         They are made by the lengths without variation, with room for what variation adds on average.
         """
-        ordered = self._order.epoch(self._seed, number)
-        return StoredEpoch(self, number, ordered, ordered.batches(sentences, max(1, round(tokens / self.growth))))
+        ordered, growth = self._order.epoch(self._seed, number), 1.0 if canonical else self.growth
+        places = ordered.batches(sentences, max(1, round(tokens / growth)))
+        return StoredEpoch(self, number, ordered, places, canonical)
 
     @cached_property
     def growth(self) -> float:
@@ -123,9 +124,10 @@ class StoredExamples:
             after += max(len(side) for example in self.examples(rows, rng) for side in example)
         return max(1.0, after / max(1, before))
 
-    def examples(self, rows: Ints, rng: np.random.Generator) -> list[Example]:
-        """Return the examples of the rows, each in a form drawn for it."""
+    def examples(self, rows: Ints, rng: np.random.Generator, canonical: bool = False) -> list[Example]:
+        """Return the examples of the rows, each in a form drawn for it; `canonical`: in canonical segmentation."""
         variety, places = self._variety, self._places(rows)
+        variety = replace(variety, segmentation=0.0) if canonical else variety
         if variety == Variety():
             return [part.example(row) for part, row in places]
         fractions = variety.lower_case, variety.no_stop, variety.no_punctuation
@@ -153,18 +155,23 @@ class StoredExamples:
         within = rows - self._offsets[parts]
         return [(self._parts[part], row) for part, row in zip(parts.tolist(), within.tolist(), strict=True)]
 
-    def batch(self, epoch: int, ordered: OrderedEpoch, first: int, last: int) -> tuple[list[int], list[Example]]:
+    def batch(
+        self, epoch: int, ordered: OrderedEpoch, first: int, last: int, canonical: bool = False
+    ) -> tuple[list[int], list[Example]]:
         """Return rows and examples of a batch, which are at these places of an epoch."""
         rows = ordered.rows(np.arange(first, last))
-        return rows.tolist(), self.examples(rows, np.random.default_rng([self._seed, epoch, 4, first]))
+        return rows.tolist(), self.examples(rows, np.random.default_rng([self._seed, epoch, 4, first]), canonical)
 
 
 class StoredEpoch:
     """The batches of an epoch. When one is asked for, another thread begins to make the next ones."""
 
-    def __init__(self, stored: StoredExamples, number: int, ordered: OrderedEpoch, places: Ints) -> None:
+    def __init__(
+        self, stored: StoredExamples, number: int, ordered: OrderedEpoch, places: Ints, canonical: bool
+    ) -> None:
         """`places` [B, 2]: where in the epoch each batch begins and ends."""
         self._stored, self._number, self._ordered, self._places = stored, number, ordered, places
+        self._canonical = canonical
         self._thread = ThreadPoolExecutor(1)
         self._pending: dict[int, Future[tuple[list[int], list[Example]]]] = {}
         self._previous = len(places)  # the number of the batch that was asked for last
@@ -181,4 +188,4 @@ class StoredEpoch:
 
     def _make(self, index: int) -> tuple[list[int], list[Example]]:
         first, last = self._places[index].tolist()
-        return self._stored.batch(self._number, self._ordered, first, last)
+        return self._stored.batch(self._number, self._ordered, first, last, self._canonical)

@@ -74,8 +74,8 @@ class TunedTask(Task):
     def batches_per_epoch(self) -> int:
         return self.inner.batches_per_epoch()
 
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
-        return self.inner.epoch(number, batch_fraction)
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
+        return self.inner.epoch(number, batch_fraction, canonical)
 
     # Loss
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -83,9 +83,9 @@ class Examples:
     def __len__(self) -> int:
         return len(self.plain)
 
-    def epoch(self, number: int) -> list[Example]:
-        """Return all examples, each in the form drawn for it in this epoch."""
-        variety = self._variety
+    def epoch(self, number: int, canonical: bool = False) -> list[Example]:
+        """Return all examples, each in the form drawn for it in this epoch; `canonical`: in canonical segmentation."""
+        variety = replace(self._variety, segmentation=0.0) if canonical else self._variety
         if variety == Variety():
             return self.plain
         rng = np.random.default_rng([self._seed, number])

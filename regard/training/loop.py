@@ -25,7 +25,7 @@ from regard.training.checkpoint import Progress
 from regard.training.clock import Clock
 from regard.training.open_ended import DevScore
 from regard.training.pacing import Pacing
-from regard.training.plan import PlanStep, Schedule, by_epochs
+from regard.training.plan import EpochForm, PlanStep, Schedule, by_epochs
 from regard.training.prefetch import Epochs, prefetching
 from regard.training.progress import ADVICE, LOG_INTERVAL, Reporter
 from regard.training.recorded_plan import RecordedPacing, RecordedPlan
@@ -167,22 +167,27 @@ class Loop:
         return -(-batches // self._group)
 
     def _epoch(self, interrupted: threading.Event) -> None:
-        """Run the rest of an epoch, up to an interrupt or a change of the batch size."""
-        progress, size = self.progress, self._pacing.batch_fraction(self.progress)
+        """Run the rest of an epoch, up to an interrupt or to another form of epochs."""
+        progress, form = self.progress, self._epoch_form(self.progress.update)
         began = time.monotonic()
         with self._clock.paused():
-            batches = self._epochs.batches(progress.epoch, size)
+            batches = self._epochs.batches(progress.epoch, form)
         plan, last = progress.plan, progress.update + self._updates(len(batches) - progress.place)
         if plan is None or last < plan.updates:
-            self._epochs.prepare(progress.epoch + 1, size)
+            self._epochs.prepare(progress.epoch + 1, self._epoch_form(last))
         self._preparation = (time.monotonic() - began) / self._updates(len(batches))
         for first in range(progress.place, len(batches), self._group):
             began = time.monotonic()
             share = self._share(batches[first : first + self._group])
             self.update(share, began, last=first + self._group >= len(batches))
             self._between_updates()
-            if progress.ended or self._agreed(interrupted) or self._pacing.batch_fraction(progress) != size:
+            if progress.ended or self._agreed(interrupted) or self._epoch_form(progress.update) != form:
                 return
+
+    def _epoch_form(self, update: int) -> EpochForm:
+        """Return how batches are made in an update, as far as it is known by now."""
+        plan = self.progress.plan
+        return EpochForm(self._pacing.batch_fraction(self.progress), plan is not None and plan.is_canonical(update))
 
     def _share(self, group: Sequence[MakeBatch]) -> GroupShare:
         """Make the batches of a group that this process computes."""
@@ -200,7 +205,8 @@ class Loop:
             raise DivergedError
         progress.update += 1
         place = progress.place + self._group
-        progress.epoch, progress.place = (progress.epoch + 1, 0) if last else (progress.epoch, place)
+        resegmented = plan.is_canonical(progress.update) != plan.is_canonical(progress.update - 1)
+        progress.epoch, progress.place = (progress.epoch + 1, 0) if last or resegmented else (progress.epoch, place)
         update_average_(self.average, self.model, progress.update, recipe.average)
         self._consistent = True
         tokens = round(self.world.total(share.tokens))
@@ -236,8 +242,16 @@ class Loop:
         """Return whether it is time for a checkpoint, by the clock of the first process."""
         return self.world.any(self.world.is_first and time.monotonic() - self._written > CHECKPOINT_SECONDS)[0]
 
+    def _follow(self, plan: Schedule) -> None:
+        """Let a plan hold from now on. If it changes the segmentation of text, a new epoch begins."""
+        progress, update = self.progress, self.progress.update
+        before = progress.plan is not None and progress.plan.is_canonical(update)
+        if progress.place and plan.is_canonical(update) != before:
+            progress.epoch, progress.place = progress.epoch + 1, 0
+        progress.plan = plan
+
     def _set_plan(self, plan: Schedule) -> None:
-        self.progress.plan = plan
+        self._follow(plan)
         self._record(plan)
         self.reporter.planned(plan)
         if plan.settled:  # a resumed run can make any other plan again
@@ -269,7 +283,7 @@ class Loop:
             progress.seconds = self._clock.seconds
             self.reporter.validation(progress, validation, best)
             if plan is not None and plan.expected:
-                plan = progress.plan = open_ended.next_plan(plan, progress.scores)
+                self._follow(plan := open_ended.next_plan(plan, progress.scores, self.recipe))
                 self.reporter.planned(plan)
             if validation.constant and not progress.warned and plan is not None and progress.update < plan.updates:
                 progress.warned = True
@@ -298,20 +312,25 @@ def is_best(progress: Progress, validation: Validation) -> bool:
 def record_validation(progress: Progress, validation: Validation, best: bool) -> None:
     """Note a validation in the progress; `best`: its model is the best so far.
 
-    It counts towards early stopping if neither the score nor the loss on dev got better, in the second half of the run;
-    not in an open-ended run, which ends by itself.
+    It counts towards early stopping if neither the score nor the loss on dev got better, in the second half of the run,
+    and not before text has its canonical segmentation, which improves the score; not in an open-ended run, which ends
+    by itself.
     """
     plan, lower = progress.plan, _or_inf(validation.loss) < _or_inf(progress.lowest_loss)
     progress.scores.append(DevScore(progress.update, validation.score, validation.loss))
     if best:
         progress.best, progress.best_update, progress.waited = validation.score, progress.update, 0
         progress.best_loss, progress.constant = validation.loss, validation.constant
-    elif not lower and (plan is None or (progress.update > plan.updates / 2 and not plan.expected)):
+    elif not lower and (plan is None or _counts_for_stopping(plan, progress.update)):
         progress.waited += 1
     if lower:
         progress.lowest_loss = validation.loss
     progress.last_validation = progress.update
     progress.validations += 1
+
+
+def _counts_for_stopping(plan: Schedule, update: int) -> bool:
+    return not plan.expected and update > max(plan.updates / 2, plan.canonical_from)
 
 
 def _or_inf(loss: float | None) -> float:

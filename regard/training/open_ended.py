@@ -2,10 +2,10 @@
 
     warm-up → constant learning rate, until dev stalls → cosine decay to nearly 0, a fraction of the run so far → end
 
-(warm-up, stable, decay: Hu et al. 2024.) Models are compared by the moving average of their weights, so that scores
-mean something while the learning rate is high. Validations come at distances that grow with the run: a constant factor
-apart. All of this depends on the numbers of updates and the scores only, not on the clock, so that a resumed run
-computes the same as one that was not interrupted.
+(warm-up, stable, decay: Hu et al. 2024.) During the decay, text has its canonical segmentation. Models are compared by
+the moving average of their weights, so that scores mean something while the learning rate is high. Validations come at
+distances that grow with the run: a constant factor apart. All of this depends on the numbers of updates and the scores
+only, not on the clock, so that a resumed run computes the same as one that was not interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regard.config.recipe import TrainingRecipe
-from regard.training.plan import Schedule
+from regard.training.plan import Schedule, canonical_from
 
 GROWTH = 0.12  # the distance to the next validation, as a fraction of the updates so far
 MIN_INTERVAL = 200  # updates between two validations at least
@@ -41,7 +41,7 @@ def first_plan(recipe: TrainingRecipe, expected: int) -> Schedule:
     return _until(max(1, min(max(MIN_INTERVAL, warmup), expected)), Schedule(0, (), warmup, expected))
 
 
-def next_plan(plan: Schedule, scores: Sequence[DevScore]) -> Schedule:
+def next_plan(plan: Schedule, scores: Sequence[DevScore], recipe: TrainingRecipe) -> Schedule:
     """Return the plan after a validation: up to the next one, or to the end of the decay if dev stalls.
 
     A plan that decays is final.
@@ -52,8 +52,14 @@ def next_plan(plan: Schedule, scores: Sequence[DevScore]) -> Schedule:
     if stalled(scores):
         updates = update + max(1, round(DECAY * update))
         places = {update + round((updates - update) * part / DECAY_VALIDATIONS) for part in range(1, DECAY_VALIDATIONS)}
+        canonical = canonical_from(updates, recipe)
         return replace(
-            plan, updates=updates, expected=updates, decay_from=update, validations=(*sorted(places), updates)
+            plan,
+            updates=updates,
+            expected=updates,
+            decay_from=update,
+            canonical_from=max(update, canonical) if canonical else 0,
+            validations=(*sorted(places), updates),
         )
     return _until(update + max(MIN_INTERVAL, round(GROWTH * update)), plan)
 

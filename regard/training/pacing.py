@@ -148,7 +148,10 @@ class Pacing:
             validations = tuple(sorted({max(done, round(EARLY * plan.updates), 1), *validations}))
         if batch != before.batch_fraction:
             before = replace(before, batch_fraction=batch, update_seconds=0.0)
+        # Once text has its canonical segmentation it keeps it, even if more updates fit than expected.
+        canonical = before.canonical_from if before.is_canonical(done) else plan.canonical_from
         before = replace(before, updates=plan.updates, validations=validations, warmup=plan.warmup)
+        before = replace(before, canonical_from=canonical)
         return replace(before, settled=plan.settled, peak_factor=recipe.model.rate_factor(batch))
 
     def _known(self, plan: Schedule | None, final: float | None) -> Schedule:

@@ -26,6 +26,7 @@ class Schedule:
     warmup: int
     expected: int = 0  # while dev decides the length: the updates after which the run is expected to end; else 0
     decay_from: int = 0  # the update from which on the learning rate decays, if that is later than the warm-up's end
+    canonical_from: int = 0  # the update from which on text has its canonical segmentation; 0: never
     settled: bool = True  # False: the plan still follows the clock
     batch_fraction: float = 1.0  # the size of a batch as a fraction of the recipe's
     peak_factor: float = 1.0  # the peak learning rate as a fraction of the recipe's
@@ -39,7 +40,12 @@ class Schedule:
         """Return the plan of so many updates, with the recipe's validations at equal distances."""
         count = max(1, min(recipe.validations, updates))
         places = sorted({round(updates * (part + 1) / count) for part in range(count)} - {0})
-        return cls(updates, tuple(places), min(recipe.warmup, updates // 5))
+        canonical = canonical_from(updates, recipe)
+        return cls(updates, tuple(places), min(recipe.warmup, updates // 5), canonical_from=canonical)
+
+    def is_canonical(self, update: int) -> bool:
+        """Return whether text has its canonical segmentation in an update, counted from 0."""
+        return 0 < self.canonical_from <= update
 
     def learning_rate(self, update: int, recipe: TrainingRecipe) -> float:
         """Return the learning rate of an update, counted from 0: linear warm-up, constant until `decay_from`, then
@@ -58,6 +64,13 @@ class Schedule:
         return recipe.scheduled_sampling * max(0.0, min(1.0, (progress - 0.1) / 0.9))
 
 
+class EpochForm(NamedTuple):
+    """How the batches of an epoch are made."""
+
+    batch_fraction: float = 1.0  # the size of a batch as a fraction of the recipe's
+    canonical: bool = False  # whether text has its canonical segmentation
+
+
 class PlanStep(NamedTuple):
     """A plan by the clock, as far as it decides what the run computes, and where the run stood when it was made."""
 
@@ -68,11 +81,19 @@ class PlanStep(NamedTuple):
     batch_fraction: float
     peak_factor: float
     validation_sources: int
+    canonical_from: int = 0
 
     @classmethod
     def of(cls, plan: Schedule, update: int, validations: int) -> PlanStep:
         size, peak = plan.batch_fraction, plan.peak_factor
-        return cls(update, validations, plan.updates, plan.warmup, size, peak, plan.validation_sources)
+        sources, canonical = plan.validation_sources, plan.canonical_from
+        return cls(update, validations, plan.updates, plan.warmup, size, peak, sources, canonical)
+
+
+def canonical_from(updates: int, recipe: TrainingRecipe) -> int:
+    """Return the update from which on a run of so many has the canonical segmentation; 0: it has it always or never."""
+    fraction = recipe.canonical_segmentation if recipe.segmentation_dropout else 0.0
+    return max(1, round((1 - fraction) * updates)) if fraction else 0
 
 
 def by_epochs(recipe: TrainingRecipe, batches: int) -> Schedule:
@@ -104,5 +125,6 @@ def by_clock(
         updates=updates,
         validations=tuple(sorted({updates, *(max(place, done) for place in places if place > tried)})),
         warmup=min(recipe.warmup, updates // 5),
+        canonical_from=canonical_from(updates, recipe),
         settled=tried > 0 and left < SETTLED * limit,
     )

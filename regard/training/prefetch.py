@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 
+from regard.training.plan import EpochForm
 from regard.training.task import MakeBatch, Task
 
 SWITCH_INTERVAL = 0.0002
@@ -42,20 +43,20 @@ class Epochs:
     def __init__(self, task: Task, device: torch.device) -> None:
         self._task = task
         self._executor = ThreadPoolExecutor(1) if device.type == "cuda" else None
-        self._next: tuple[int, float, Future[Sequence[MakeBatch]]] | None = None
-        """number, batch size and batches of the epoch that is being prepared"""
+        self._next: tuple[int, EpochForm, Future[Sequence[MakeBatch]]] | None = None
+        """number, form and batches of the epoch that is being prepared"""
 
-    def batches(self, number: int, size: float) -> Sequence[MakeBatch]:
+    def batches(self, number: int, form: EpochForm) -> Sequence[MakeBatch]:
         """Return the batches of an epoch."""
         prepared, self._next = self._next, None
-        if prepared is not None and prepared[:2] == (number, size):
+        if prepared is not None and prepared[:2] == (number, form):
             return prepared[2].result()
-        return self._task.epoch(number, size)
+        return self._task.epoch(number, *form)
 
-    def prepare(self, number: int, size: float) -> None:
+    def prepare(self, number: int, form: EpochForm) -> None:
         """Begin to prepare an epoch, if there is a thread for it."""
         if self._executor is not None:
-            self._next = number, size, self._executor.submit(self._task.epoch, number, size)
+            self._next = number, form, self._executor.submit(self._task.epoch, number, *form)
 
     def close(self) -> None:
         """Drop what is being prepared."""

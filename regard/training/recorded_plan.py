@@ -49,6 +49,7 @@ class RecordedPlan:
             batch_fraction=step.batch_fraction,
             peak_factor=step.peak_factor,
             validation_sources=step.validation_sources,
+            canonical_from=step.canonical_from,
         )
 
     @property
@@ -56,10 +57,20 @@ class RecordedPlan:
         return self.schedule(self.steps[0])
 
 
-def _step(update: int, validations: int, updates: int, warmup: int, size: float, peak: float, sources: int) -> PlanStep:
-    """Return the step of a row of JSON; raise a ValueError or TypeError if the values are no numbers."""
+def _step(
+    update: int,
+    validations: int,
+    updates: int,
+    warmup: int,
+    size: float,
+    peak: float,
+    sources: int,
+    canonical: int = 0,
+) -> PlanStep:
+    """Return the step of a row of JSON, which older versions wrote without its last value; raise a ValueError or
+    TypeError if the values are no numbers."""
     counts = int(update), int(validations), int(updates), int(warmup)
-    return PlanStep(*counts, float(size), float(peak), int(sources))
+    return PlanStep(*counts, float(size), float(peak), int(sources), int(canonical))
 
 
 class RecordedPacing:

@@ -85,9 +85,9 @@ class Task(ABC):
         """Return the number of batches of an epoch, as far as it is known in advance."""
 
     @abstractmethod
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
-        """Return the batches of an epoch in order: a pure function of its number and of the batch size, a fraction of
-        the recipe's."""
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
+        """Return the batches of an epoch in order: a pure function of its number, of the batch size, a fraction of
+        the recipe's, and of whether text has its `canonical` segmentation (a task may have no other)."""
 
     def can_capture(self, device: torch.device) -> bool:
         """Return whether updates on this device can be captured as CUDA graphs. Then batches come in few shapes, all

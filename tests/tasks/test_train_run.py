@@ -167,6 +167,7 @@ def falling_scores(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None
 def test_the_best_model_is_kept_and_patience_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     falling_scores(monkeypatch, [1.0, 5.0, 4.0, 3.0, 9.0])
     settings = {"training.epochs": 5, "training.validations": 5, "training.patience": 2}
+    settings |= {"training.canonical_segmentation": 0}
     small(tmp_path / "m", settings=settings)
     end = toy.end(tmp_path / "m")
     assert end["why"] == "no better for 2 validations" and end["best"] == 5.0

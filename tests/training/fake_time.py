@@ -65,6 +65,7 @@ class Task:
     spike: float = 0.0
     """the first rehearsal after so many seconds takes six times as long"""
     sizes: list[float] = field(default_factory=list)
+    canonical: list[bool] = field(default_factory=list)
     tried: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -78,11 +79,12 @@ class Task:
     def batches_per_epoch(self) -> int:
         return 100
 
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
         def make(device: torch.device) -> Batch:
             self.time.passes(self.costs.fixed + self.costs.per_batch * batch_fraction)
             self.done += 1
             self.sizes.append(batch_fraction)
+            self.canonical.append(canonical)
             return Batch()
 
         return [make] * round(100 / batch_fraction)

@@ -12,7 +12,12 @@ from regard.tasks.translation import task as translating
 from regard.training.task import Validation
 from tests.training import toy
 
-FIVE = {"training.epochs": 5, "training.validations": 5, "training.patience": 2}
+FIVE = {
+    "training.epochs": 5,
+    "training.validations": 5,
+    "training.patience": 2,
+    "training.canonical_segmentation": 0.0,
+}
 
 
 def run(out: Path, validations: list[Validation], monkeypatch: pytest.MonkeyPatch, **settings: Any) -> toy.Watcher:
@@ -33,6 +38,14 @@ def test_early_stopping_waits_while_the_loss_on_dev_falls(tmp_path: Path, monkey
     run(tmp_path / "n", scored([5, 4, 4, 4, 4], [3.0, 2.0, 2.1, 2.2, 1.9]), monkeypatch)
     end = toy.end(tmp_path / "n")
     assert (end["why"], end["update"], end["best_update"]) == ("no better for 2 validations", 16, 4)
+
+
+def test_early_stopping_waits_for_the_canonical_segmentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for fraction, update in ((0.0, 16), (0.25, 20)):
+        out = tmp_path / str(fraction)
+        setting = {"training.canonical_segmentation": fraction}
+        run(out, scored([5, 4, 4, 4, 4], [3.0, 2.0, 2.1, 2.2, 2.3]), monkeypatch, **setting)
+        assert toy.end(out)["update"] == update
 
 
 def test_of_equal_scores_the_lower_loss_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def simulated(score: Callable[[int], float], loss: Callable[[int], float | None]
     for update in range(1, 1_000_000):
         if update in plans[-1].validations:
             scores.append(DevScore(update, score(update), loss(update)))
-            plans.append(next_plan(plans[-1], scores))
+            plans.append(next_plan(plans[-1], scores, RECIPE))
         if update >= plans[-1].updates:
             return plans
     raise AssertionError("the run does not end")
@@ -61,6 +62,19 @@ def test_the_learning_rate_is_constant_until_dev_stalls_and_then_decays() -> Non
     assert rates[0] == 0.01 and rates == sorted(rates, reverse=True) and rates[-1] < 0.0002
     assert decay.updates - decay.decay_from == round(0.3 * decay.decay_from)
     assert decay.validations[-1] == decay.updates and len(decay.validations) == 4
+
+
+def test_text_has_its_canonical_segmentation_during_the_decay() -> None:
+    constant, decay = (plans := simulated(saturating(500)))[0], plans[-1]
+    assert not any(constant.is_canonical(update) for update in (0, constant.updates, 10**6))
+    places = [update for update in range(decay.updates) if decay.is_canonical(update)]
+    assert places == list(range(decay.decay_from, decay.updates))
+    short = replace(RECIPE, canonical_segmentation=0.1)
+    scores = [DevScore(update, 50.0, None) for update in range(200, 4001, 200)]
+    plan = next_plan(first_plan(short, 2000), scores, short)
+    assert (plan.decay_from, plan.updates, plan.canonical_from) == (4000, 5200, 4680)
+    for never in (replace(RECIPE, canonical_segmentation=0.0), replace(RECIPE, segmentation_dropout=0.0)):
+        assert next_plan(first_plan(never, 2000), scores, never).canonical_from == 0
 
 
 def test_validations_are_a_constant_factor_apart() -> None:
@@ -97,7 +111,7 @@ def test_every_plan_is_sound(values: list[float], expected: int, warmup: int) ->
         assert plan.expected >= plan.updates
         assert Progress.from_json(Progress(plan=plan, scores=scores).to_json()) == Progress(plan=plan, scores=scores)
         scores.append(DevScore(plan.validations[0], value, None))
-        plan = next_plan(plan, scores)
+        plan = next_plan(plan, scores, recipe)
         if is_decaying(plan):
             assert 0 < plan.learning_rate(plan.updates - 1, recipe) <= 0.01
             return

@@ -39,6 +39,8 @@ def test_a_run_takes_its_time(
     assert plan is not None and loop.progress.best_update == loop.progress.update, "the last update is validated"
     assert loop.progress.update >= 0.9 * plan.updates, "the learning rate comes down"
     assert sum(task.tried) * task.costs.a_source < 0.3 * seconds
+    assert task.canonical == sorted(task.canonical), "once text has its canonical segmentation, it stays"
+    assert speed != "steady" or 0.15 < sum(task.canonical) / len(task.canonical) < 0.35
 
 
 @pytest.mark.parametrize(("per_batch", "size"), [(5.0, 0.1), (0.8, pytest.approx(0.2, abs=0.1)), (0.02, 1.0)])

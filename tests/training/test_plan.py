@@ -60,7 +60,18 @@ def test_validations_stand_at_equal_distances() -> None:
 
 def test_epochs_times_batches() -> None:
     assert by_epochs(RECIPE, 7).updates == 21
-    assert by_epochs(replace(RECIPE, epochs=1), 1) == Schedule(1, (1,), 0)
+    assert by_epochs(replace(RECIPE, epochs=1), 1) == Schedule(1, (1,), 0, canonical_from=1)
+
+
+def test_the_end_of_a_run_has_the_canonical_segmentation() -> None:
+    plan = Schedule.of(200, RECIPE)
+    assert [update for update in range(200) if plan.is_canonical(update)] == list(range(150, 200))
+    timed = by_clock(RECIPE, 110.0, 100.0, 1.0, 0.0, 24, 0)
+    assert timed.canonical_from == round(0.75 * timed.updates)
+    tiny = Schedule.of(1, replace(RECIPE, canonical_segmentation=0.99))
+    assert [tiny.is_canonical(update) for update in (0, 1)] == [False, True], "0 stands for never"
+    for never in (replace(RECIPE, canonical_segmentation=0.0), replace(RECIPE, segmentation_dropout=0.0)):
+        assert not any(Schedule.of(200, never).is_canonical(update) for update in range(400))
 
 
 def test_sampling_begins_after_a_tenth_and_reaches_its_share() -> None:

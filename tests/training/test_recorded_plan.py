@@ -50,7 +50,7 @@ def test_the_same_updates_batches_and_validations(
     loop = loop_of(second, tmp_path / "again", recorded)
     loop.run()
     now = loop.progress
-    assert second.sizes == first.sizes and second.tried == first.tried
+    assert second.sizes == first.sizes and second.tried == first.tried and second.canonical == first.canonical
     assert (now.update, now.epoch, now.place, now.ended) == (before.update, before.epoch, before.place, before.ended)
     assert now.scores == before.scores and now.waited == before.waited and not now.plan_steps
     for ours, theirs in zip(first.model.parameters(), second.model.parameters(), strict=True):

@@ -79,7 +79,7 @@ class CaptioningTask(TextTask):
     def batches_per_epoch(self) -> int:
         return len(self.arranged(self.examples, 0))
 
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
         return [partial(self._batch, rows) for rows in self.arranged(self.examples, number)]
 
     def _batch(self, rows: Sequence[int], device: torch.device) -> Batch:

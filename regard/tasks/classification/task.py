@@ -123,7 +123,7 @@ class ClassificationTask(TextTask):
     def batches_per_epoch(self) -> int:
         return len(self.arranged(self._examples, 0))
 
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
         return [partial(self._batch, rows) for rows in self.arranged(self._examples, number, batch_fraction)]
 
     @property

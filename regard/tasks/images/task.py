@@ -66,7 +66,7 @@ class ImageTask(NewTask):
     def batches_per_epoch(self) -> int:
         return -(-len(self.train) // self._batch_size)
 
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
         generator, shift = np.random.default_rng([self.seed, number, 2]), self.recipe.training.shift
         order = torch.from_numpy(generator.permutation(len(self.train)))
         shifts = torch.from_numpy(generator.integers(-shift, shift + 1, (len(self.train), 2)))

@@ -156,11 +156,11 @@ class TranslationTask(TextTask):
             return len(self.examples.epoch(0, *self.batch_limits()))
         return len(self._rows(self.examples.plain, 0))
 
-    def epoch(self, number: int, batch_fraction: float = 1.0) -> Sequence[MakeBatch]:
+    def epoch(self, number: int, batch_fraction: float = 1.0, canonical: bool = False) -> Sequence[MakeBatch]:
         if isinstance(self.examples, StoredExamples):
-            stored = self.examples.epoch(number, *self.batch_limits(batch_fraction))
+            stored = self.examples.epoch(number, *self.batch_limits(batch_fraction), canonical)
             return StoredBatches(stored, self._made)
-        examples = self.examples.epoch(number)
+        examples = self.examples.epoch(number, canonical)
         return [partial(self._batch, examples, rows) for rows in self._rows(examples, number, batch_fraction)]
 
     def _rows(self, examples: Sequence[Example], epoch: int, fraction: float = 1.0) -> list[list[int]]:
