@@ -44,7 +44,8 @@ def another(recipe: Recipe, key: str, kind: Any) -> Any:
     if key == "model.readout":  # as wide as the embedding, which is the output layer
         return value_at(recipe, "model.embedding")
     kind = next((option for option in typing.get_args(kind) if option is not type(None)), kind)
-    text = "rnn + attention" if key == "model.states" else "window(3)"
+    texts = {"model.states": "rnn + attention + tfidf", "model.member_weights": "0.5 + 0.25 + 1.0"}
+    text = texts.get(key, "window(3)")
     # The heads divide the features, and the heads of keys those of queries.
     last = key.rpartition(".")[2]
     sizes = {"width": 8, "heads": 2, "kv_heads": 1, "image_height": 8, "image_width": 8, "patch": 2}

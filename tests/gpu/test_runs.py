@@ -61,7 +61,7 @@ def test_the_best(pairs: Path, tmp_path: Path) -> None:
     works(
         "train", pairs, "--out", folder, "--recipe", "rnn", *settings(**SHORT | RNN), "--best", "--keep-ensemble", "-q"
     )
-    assert len(list((folder / "ensemble").iterdir())) == 3
+    assert len(list((folder / "ensemble").iterdir())) == 4
     works("translate", folder, "Rahul is a good boy.")
 
 

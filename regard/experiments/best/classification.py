@@ -1,17 +1,12 @@
-"""A classifier distilled from folds, of the usual size and speed.
+"""A classifier whose ensemble is chosen and weighted by texts that its members did not see.
 
-    q_n = softmax(logits_{−k(n)}(x_n) / T),   loss = (1 − λ) CE(p, y_n) + λ CE(p, q_n)
+    1  folds     the training texts are split into K folds by a hash; a model is trained without each fold, with members
+                 of several kinds, and every text gets the logits of the members that did not see it
+    2  weights   of the kinds of members, fitted to these logits (stacking.py); kinds that add nothing are left out
+    3  result    a model with these members and weights, trained on all texts
 
-The training texts are split into K folds by a hash. Member k is trained without fold k, with a seed of its own, and
-labels the texts of fold k: no text is labelled by a model that saw it. T is the member's temperature, which fits its
-own fold. The student is trained on all texts with both labels (Hinton et al. 2015; cross-fitted, so that memorized
-labels do not come back as certain ones). λ is `training.soft_labels`.
-
-Members see fewer texts than the student, so their probabilities may be worse than the labels. Therefore a model is also
-trained by the labels alone, and of the two the one with the higher accuracy on dev is the result.
-
-Each training has a folder of its own. A run that was stopped goes on where it was if it is called again with the same
-arguments.
+Dev chooses nothing. Each training has a folder of its own. A run that was stopped goes on where it was if it is called
+again with the same arguments.
 """
 
 from __future__ import annotations
@@ -27,10 +22,13 @@ from torch import Tensor
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.experiments.best.work import STUDENT, WorkFolder
+from regard.config.recipe_text import read_recipe
+from regard.experiments.best.stacking import Stack, stacked
+from regard.experiments.best.work import WorkFolder
+from regard.models.building import ModelOptions
+from regard.models.documents.classifier import ClassifierOptions
 from regard.runtime.precision import Precision
 from regard.tasks.classification.predictor import Classifier
-from regard.tasks.classification.soft_labels import SoftLabelled, SoftLabels
 from regard.tasks.registry import load
 from regard.tasks.train import train
 from regard.text.normal import match_key
@@ -39,9 +37,13 @@ from regard.training.out import install
 from regard.training.progress import Screen, Silent
 
 MEMBERS = 4  # folds, and models that label them
-DISTILLED, PLAIN = "distilled", "plain"  # the folders of the student, and of the model trained by the labels alone
-MEMBER_SETTINGS = {"training.validations": 1}
-"""a member is its training's end: selecting it on the fold that it labels would flatter its labels"""
+STATES = "embeddings + embeddings + embeddings + convolution + convolution + counts + tfidf"
+"""the members from which the weights choose, if the user names none"""
+STACKED = "stacked"  # the folder of the result
+FOLD_SETTINGS = {"training.validations": 1}
+"""a fold's model is its training's end: selecting it on the fold that it labels would flatter its logits"""
+UNKNOWN_MARGIN = 5.0
+"""how far below the lowest logit of a text that of a label is which a model did not see in training"""
 
 
 def train_best_classifier(
@@ -60,10 +62,12 @@ def train_best_classifier(
     threads: int | None = None,
     screen: Screen | None = None,
 ) -> Classifier:
-    """Train `members` models on folds of the pairs in the folder `work`, and their student; the result is `out`.
+    """Train models on folds of the pairs in the folder `work`, and the weighted ensemble on all pairs as `out`.
 
-    dev        chooses between the student and a model trained by the labels alone; no member sees it
-    recipe     of all models alike; `settings` changes values of it
+    dev        scores the result, and chooses its best checkpoint as in any training
+    recipe     of all models alike; `settings` changes values of it; if `model.states` is not the default, the weights
+               choose from these members
+    members    the number of folds
     minutes    the time limit of each training
     """
     if members < 2:
@@ -74,18 +78,26 @@ def train_best_classifier(
         [(pair.source, pair.target) for pair in pairs],
         [(pair.source, pair.target) for pair in dev],
         work,
-        dict(settings or {}),
+        {**(settings or {}), **_candidates(read_recipe(recipe or "classify", settings).model)},
         seed,
         screen or Silent(),
         {"recipe": recipe, "minutes": minutes, "device": device, "precision": precision, "threads": threads},
     )
     work.mkdir(parents=True, exist_ok=True)
-    soft = run.members(members)
+    stack = run.stack(members)
     if not out.exists():  # otherwise the run was stopped after its end
-        install(run.better(soft), out)
+        install(run.result(stack), out)
     model = load(out, device, precision)
     assert isinstance(model, Classifier)
     return model
+
+
+def _candidates(options: ModelOptions) -> dict[str, str]:
+    """Return the setting of the members from which the weights choose, unless the recipe names them."""
+    assert isinstance(options, ClassifierOptions)
+    if weights := options.member_weights:
+        raise ValueError(f"model.member_weights: expected none, because best chooses them; got {weights!r}")
+    return {"model.states": STATES} if options.states == ClassifierOptions.states else {}
 
 
 @dataclass(frozen=True)
@@ -100,34 +112,35 @@ class _Trainings:
     screen: Screen
     options: dict[str, Any]  # of every training
 
-    def members(self, count: int) -> SoftLabels:
-        """Train the members; return the soft labels of all texts."""
+    def stack(self, count: int) -> Stack:
+        """Train a model without each fold; return the members with the weights that fit the texts of the folds."""
         labels = sorted({label for _, label in self.texts})
         folds = hashed_folds([text for text, _ in self.texts], count)
-        soft = torch.zeros(len(self.texts), len(labels))
+        logits = None
         for fold in range(count):
-            self.screen.say(f"member {fold + 1} of {count}")
+            self.screen.say(f"model {fold + 1} of {count}, without a fold of the texts")
             inside = [row for row, own in enumerate(folds) if own == fold]
             fold_texts = [self.texts[row] for row in inside]
             others = [text for text, own in zip(self.texts, folds, strict=True) if own != fold]
-            changes = self.settings | MEMBER_SETTINGS
-            member = self._trained(others, f"member-{fold + 1}", fold_texts, changes, self.seed + fold)
-            soft[inside] = soft_labels(member, [text for text, _ in fold_texts], labels)
-        return SoftLabels(labels, soft)
+            changes = self.settings | FOLD_SETTINGS
+            model = self._trained(others, f"member-{fold + 1}", fold_texts, changes, self.seed + fold)
+            own_logits = member_logits(model, [text for text, _ in fold_texts], labels)
+            if logits is None:
+                logits = torch.zeros(len(own_logits), len(self.texts), len(labels))
+            logits[:, inside] = own_logits
+        assert logits is not None
+        options = model.recipe.model
+        assert isinstance(options, ClassifierOptions)
+        gold = torch.tensor([labels.index(label) for _, label in self.texts])
+        return stacked(options.members, logits, gold, options.judges)
 
-    def better(self, soft: SoftLabels) -> Path:
-        """Train the student and the model without soft labels; return the folder of the better one on dev."""
-        self.screen.say("student of all members")
-        data = SoftLabelled(self.texts, soft)
-        student = self._trained(data, DISTILLED, self.dev, self.settings, self.seed)
-        self.screen.say("a model without soft labels")
-        plain = self._trained(self.texts, PLAIN, self.dev, self.settings, self.seed)
-        scores = {name: model.card["scores"] for name, model in ((STUDENT, student), (PLAIN, plain))}
-        accuracies = {name: each["accuracy"] for name, each in scores.items()}
-        chosen = max(scores, key=lambda name: (accuracies[name], -scores[name]["log_loss"]))
-        folder = self.work / (DISTILLED if chosen == STUDENT else PLAIN)
-        self.screen.say(f"dev accuracy: {', '.join(f'{name} {value:.2f}' for name, value in accuracies.items())}")
-        folders.write_card(folder, folders.read_card(folder) | {"best": {"chosen": chosen, **accuracies}})
+    def result(self, stack: Stack) -> Path:
+        """Train the weighted ensemble on all texts; return its folder."""
+        self.screen.say(f"a model of all texts: {stack.states}, weighted {stack.weights}")
+        chosen = {"model.states": stack.states, "model.member_weights": stack.weights}
+        self._trained(self.texts, STACKED, self.dev, self.settings | chosen, self.seed)
+        folder = self.work / STACKED
+        folders.write_card(folder, folders.read_card(folder) | {"best": stack._asdict()})
         return folder
 
     def _trained(self, data: Any, name: str, dev: Any, settings: Mapping[str, Any], seed: int) -> Classifier:
@@ -167,9 +180,10 @@ def hashed_folds(texts: Sequence[str], folds: int) -> list[int]:
     return [places[key] for key in keys]
 
 
-def soft_labels(member: Classifier, texts: Sequence[str], labels: Sequence[str]) -> Tensor:
-    """Return a member's calibrated probabilities [texts, labels]; 0 for a label that it does not know."""
-    probabilities = torch.zeros(len(texts), len(labels))
-    columns = [labels.index(label) for label in member.labels]
-    probabilities[:, columns] = torch.softmax(member.logits(texts) / member.temperature, -1)
-    return probabilities
+def member_logits(model: Classifier, texts: Sequence[str], labels: Sequence[str]) -> Tensor:
+    """Return the logits of each member for `labels`, [members, texts, labels]; low ones for labels that it does not
+    know."""
+    own = model.member_logits(texts)
+    logits = (own.amin(-1, keepdim=True) - UNKNOWN_MARGIN).repeat(1, 1, len(labels))
+    logits[..., [labels.index(label) for label in model.labels]] = own
+    return logits

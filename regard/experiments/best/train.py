@@ -16,7 +16,7 @@ from regard.config.recipe_text import to_toml
 from regard.config.sizes import Budget
 from regard.core.checks import whole_number
 from regard.experiments.best import classification, translation
-from regard.experiments.best.translation import BestTranslation, best_recipe
+from regard.experiments.best.translation import BestTranslation, member_recipes
 from regard.experiments.best.work import WorkFolder
 from regard.runtime import launch
 from regard.runtime.files import folder_path
@@ -60,10 +60,11 @@ def train_best(
 ) -> AnyPredictor:
     """Train the best translator or classifier that we know to get from the same data, and keep it in the folder `out`.
 
-    The arguments are those of `regard.train`, and the number of models that teach the final one (`members`: 3, of a
-    classifier 4), that of translators of the other direction (`backward`: 1), and how many train at a time (`jobs`: as
-    many as there are cores, or all on a GPU). `keep_ensemble` keeps the members, in `out`/ensemble. Until the end,
-    everything stands in `out`.parts, and `resume` goes on from there.
+    The arguments are those of `regard.train`, and the number of models that teach the final one, or of a classifier the
+    number of folds (`members`: 4), that of translators of the other direction, which translate the targets back
+    (`backward`: 0), and how many train at a time (`jobs`: as many as there are cores, or all on a GPU). `keep_ensemble`
+    keeps the members, in `out`/ensemble. Until the end, everything stands in `out`.parts, and `resume` goes on from
+    there.
     """
     launch.refuse("best", "trains its models in processes of its own, one on each GPU")
     began, screen = time.monotonic() if began is None else began, screen or Silent()
@@ -73,17 +74,23 @@ def train_best(
         torch.set_num_threads(threads)
     autocast(precision, where := read_device(device))  # raises an error for an unknown precision before it reads
     folder, chosen = folder_path(out), spec.recipe(recipe, settings)
-    work, counts = WorkFolder.beside(folder), (members or MEMBERS[spec.name], 1 if backward is None else backward)
+    work, counts = (
+        WorkFolder.beside(folder),
+        (members or MEMBERS[spec.name], translation.BACKWARD if backward is None else backward),
+    )
     _check_folders(folder, work, resume, overwrite)
     if resume and not work.begun:
         screen.say(f"{folder}: training has ended: nothing to resume; --overwrite begins anew")
         return load(folder, device, precision)
     with locked(work.path, screen):
         read = spec.data(given, chosen, screen)
+        budget = Budget(where.type == "cuda", limit_seconds(minutes))
         if recipe is None:
-            budget = Budget(where.type == "cuda", limit_seconds(minutes))
             chosen = spec.recipe_for(settings or {}, read, budget, None)
-        run = _BestRun(spec, given, read, work, chosen, seed, counts, device, precision, screen, began, minutes, jobs)
+        recipes: tuple[Recipe, ...] = (chosen,)
+        if spec.name == TRANSLATION.name:
+            recipes = member_recipes(chosen, len(read.train), budget, (settings or {}) if recipe is None else None)
+        run = _BestRun(spec, given, read, work, recipes, seed, counts, device, precision, screen, began, minutes, jobs)
         return run.finish(folder, resume, keep_ensemble)
 
 
@@ -95,7 +102,7 @@ class _BestRun:
     given: Given
     data: TrainingData[Any]
     work: WorkFolder
-    chosen: Recipe
+    recipes: tuple[Recipe, ...]  # of the members, in turn; the first is that of the result
     seed: int
     counts: tuple[int, int]  # members, and those of the other direction
     device: str | None
@@ -108,10 +115,6 @@ class _BestRun:
     @property
     def is_translator(self) -> bool:
         return self.spec.name == TRANSLATION.name
-
-    @property
-    def recipe(self) -> Recipe:
-        return best_recipe(self.chosen, len(self.data.train)) if self.is_translator else self.chosen
 
     def finish(self, folder: Path, resume: bool, keep_ensemble: bool) -> AnyPredictor:
         """Begin or go on, and put the final model into its folder."""
@@ -126,8 +129,8 @@ class _BestRun:
 
     def prepare(self, resume: bool, folder: Path) -> None:
         """Create the work folder, or check that it began with the same arguments."""
-        data, recipe = self.data, to_toml(self.recipe)
-        plan = {"data": data.digest, "dev data": data.dev_digest, "seed": self.seed, "recipe or settings": recipe}
+        data, recipes = self.data, "\n".join(map(to_toml, self.recipes))
+        plan = {"data": data.digest, "dev data": data.dev_digest, "seed": self.seed, "recipe or settings": recipes}
         plan |= {"number of models": list(self.counts)}
         if resume:
             self.work.check_same(plan, folder)
@@ -137,13 +140,13 @@ class _BestRun:
     def train(self) -> None:
         """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
         if not self.is_translator:
-            each = None if self.minutes is None else self.minutes / (self.counts[0] + 2)
+            each = None if self.minutes is None else self.minutes / (self.counts[0] + 1)
             classification.train_best_classifier(
                 self.data.train,
                 self.data.dev,
                 self.work.path,
                 self.work.student,
-                recipe=self.recipe,
+                recipe=self.recipes[0],
                 minutes=each,
                 seed=self.seed,
                 members=self.counts[0],
@@ -157,7 +160,7 @@ class _BestRun:
         jobs = self.jobs or (sum(self.counts) if on_gpu else available_cores())
         began, seconds = self.began - self.work.spent, limit_seconds(self.minutes)
         machine = (self.device, self.precision, self.screen, began, seconds)
-        BestTranslation(self.given, self.work, self.recipe, self.seed, *machine, *self.counts, jobs).run()
+        BestTranslation(self.given, self.work, self.recipes, self.seed, *machine, *self.counts, jobs).run()
 
 
 def _check(spec: TaskSpec[Any, Any], given: Given, minutes: float | None, **counts: int | None) -> None:

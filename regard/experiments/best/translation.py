@@ -1,10 +1,11 @@
 """The best translator from the same pairs alone.
 
-    1  members   models of the same recipe and different seeds, with consistency training; models of the other direction
-    2  teaching  the ensemble of the members translates the training sources, the others translate the targets back
-    3  student   one model of the same size learns from the pairs and from these translations
+    1  members   models of different seeds, on a GPU of both kinds, with consistency training
+    2  teaching  an ensemble of the best members translates the training sources
+    3  student   one model of the usual size learns from the pairs and from these translations
 
-Of the student and the members, the one with the highest chrF++ on dev is the result.
+Of the student and the members of its kind, the one with the highest chrF++ on dev is the result. If models of the other
+direction are asked for, they translate the targets back, and the student learns from that too.
 """
 
 from __future__ import annotations
@@ -12,30 +13,49 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from regard.config import folder as folders
 from regard.config.recipe import Recipe
-from regard.config.recipe_text import to_toml
-from regard.config.sizes import consistency
+from regard.config.recipe_text import default_translation_recipe, to_toml
+from regard.config.sizes import SMALL_CORPUS, Budget, consistency
 from regard.experiments.best.job import MemberJob
 from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
 from regard.experiments.best.work import DEV, MEMBER, STUDENT, TRAIN, WorkFolder
 from regard.experiments.processes import RunProcess, run_all
+from regard.metrics.translation import chrf, group
 from regard.runtime.precision import Precision, gpu_names, read_device
 from regard.runtime.processes import available_cores
 from regard.tasks.registry import TRANSLATION, load_for
 from regard.tasks.spec import Given
 from regard.tasks.train import train
 from regard.tasks.translation.predictor import Translator
+from regard.text.pairs import Pair
 from regard.training.progress import Screen, Silent, clock
 
-MEMBERS = 3  # models whose ensemble teaches the student
-BACKWARD = 1  # models of the other direction
+MEMBERS = 4  # models whose ensemble teaches the student
+BACKWARD = 0  # models of the other direction: what they sampled lowered the student's score (docs/best.md)
 BACK = "backward"  # names of models of the other direction begin with this
 MEMBER_TIME = 0.5  # the fraction of the time limit for all members together
+
+
+def member_recipes(
+    chosen: Recipe, pairs: int, budget: Budget, settings: Mapping[str, Any] | None
+) -> tuple[Recipe, ...]:
+    """Return the recipes that members take in turn: the chosen one and, on a GPU, that of the other kind of model.
+
+    An ensemble of an RNN and a Transformer scores higher than one of two RNNs; with little data the RNN is too far
+    behind, and on a CPU the Transformer (docs/best.md). `settings` may allow one kind only; None: the recipe was given.
+    """
+    first = best_recipe(chosen, pairs)
+    if settings is None or pairs < SMALL_CORPUS or not budget.on_gpu:
+        return (first,)
+    other = "transformer" if chosen.model.kind == "rnn" else "rnn"
+    second = default_translation_recipe(settings, other)
+    return (first, best_recipe(second, pairs)) if second.model.kind == other else (first,)
 
 
 def best_recipe(recipe: Recipe, pairs: int) -> Recipe:
@@ -52,7 +72,7 @@ class BestTranslation:
 
     given: Given
     work: WorkFolder
-    recipe: Recipe
+    recipes: Sequence[Recipe]  # of the members, in turn; the first is that of the student
     seed: int
     device: str | None
     precision: Precision
@@ -103,7 +123,7 @@ class BestTranslation:
             data=str(self.work.path / TRAIN),
             dev=str(self.work.path / DEV),
             reverse=name.startswith(BACK),
-            recipe=to_toml(self.recipe),
+            recipe=to_toml(self.recipes[0 if name.startswith(BACK) else number % len(self.recipes)]),
             seed=self.seed + number,
             minutes=None if self.seconds is None else MEMBER_TIME * self.seconds / rounds / 60,
             threads=None,
@@ -121,7 +141,7 @@ class BestTranslation:
     def _ended(self, run: RunProcess, failure: str | None) -> None:
         if failure is not None:
             raise ValueError(f"{run.job.name}: {failure}")
-        score = folders.read_card(Path(run.job.run))["scores"]["chrf"]
+        score = self._member_score(run.job.name)
         self.screen.say(f"{run.job.name}: chrF++ {score:.1f} on dev, after {clock(run.seconds)}")
 
     def _load(self, folder: Path) -> Translator:
@@ -129,11 +149,28 @@ class BestTranslation:
 
     # 2 teaching
 
+    def _teacher(self, names: Sequence[str]) -> Translator:
+        """Return the ensemble of the best members: as many as give the highest chrF++ on dev."""
+        scores = {name: self._member_score(name) for name in names}
+        first, *others = [self._load(self.work.path / name) for name in sorted(names, key=lambda name: -scores[name])]
+        sources, references = group([Pair(source, target, 0) for source, target in self.work.texts(DEV)])
+        by_size = {1: max(scores.values())}
+        for size in range(2, len(names) + 1):
+            ensemble = first.ensemble(*others[: size - 1])
+            by_size[size] = chrf(ensemble.translate(sources, ensemble.search), references)
+        listed = ", ".join(f"{score:.1f}" for score in by_size.values())
+        size = max(by_size, key=lambda size: by_size[size])
+        self.screen.say(f"dev chrF++ of the best member, the best two, …: {listed}; the best {size} teach")
+        return first.ensemble(*others[: size - 1]) if size > 1 else first
+
+    def _member_score(self, name: str) -> float:
+        """Return the chrF++ of a member on dev."""
+        return float(folders.read_card(self.work.path / name)["scores"]["chrf"])
+
     def _synthetic_pairs(self, forward: Sequence[str], backward: Sequence[str]) -> list[tuple[str, str]]:
         """Return (source, translation by the ensemble), and (translation back, target)."""
-        sources, targets = (list(dict.fromkeys(side)) for side in zip(*self.work.training_pairs(), strict=True))
-        first, *others = [self._load(self.work.path / name) for name in forward]
-        ensemble, folder = first.ensemble(*others), self.work.path / "synthetic"
+        sources, targets = (list(dict.fromkeys(side)) for side in zip(*self.work.texts(TRAIN), strict=True))
+        ensemble, folder = self._teacher(forward), self.work.path / "synthetic"
         self.screen.say(f"translating {len(sources):,} sources and {len(targets):,} targets of the training pairs")
         translations = translate_in_pieces(
             ensemble, sources, ensemble.search, folder / "forward", self.seed, self.screen
@@ -159,7 +196,7 @@ class BestTranslation:
             dev=self.given.dev,
             extra=extra,
             reverse=self.given.reverse,
-            recipe=self.recipe,
+            recipe=self.recipes[0],
             minutes=None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60),
             resume=self.work.student.exists(),
             languages=self.given.languages,
@@ -171,7 +208,7 @@ class BestTranslation:
 
     def _check_data(self) -> None:
         """Raise a ValueError if the files of the data are no longer what the members were trained on."""
-        now = TRANSLATION.data(self.given, self.recipe, Silent())
+        now = TRANSLATION.data(self.given, self.recipes[0], Silent())
         self.work.check_data(now.digest, now.dev_digest)
 
     def _choose(self, names: Sequence[str]) -> None:
@@ -179,7 +216,8 @@ class BestTranslation:
         student, card = self.work.student, folders.read_card(self.work.student)
         if "best" in card:  # chosen before the run was interrupted
             return
-        scores = {name: folders.read_card(self.work.path / name)["scores"]["chrf"] for name in names}
+        same_kind = names[:: len(self.recipes)]  # others would make it larger or slower than an ordinary model
+        scores = {name: self._member_score(name) for name in same_kind}
         best, own = max(scores, key=lambda name: scores[name]), card["scores"]["chrf"]
         listed = ", ".join(f"{score:.1f}" for score in scores.values())
         self.screen.say(f"dev chrF++: student {own:.1f}, members {listed}")

@@ -91,9 +91,9 @@ class WorkFolder:
             return False
         return bool(folders.read_card(out).get("best", {}).get("run") == self.run_digest)
 
-    def training_pairs(self) -> list[tuple[str, str]]:
-        """Return the (source, target) texts for training."""
-        rows = map(json.loads, filter(None, (self.path / TRAIN).read_text(encoding="utf-8").split("\n")))
+    def texts(self, name: str) -> list[tuple[str, str]]:
+        """Return the (source, target) texts of a file of pairs: TRAIN or DEV."""
+        rows = map(json.loads, filter(None, (self.path / name).read_text(encoding="utf-8").split("\n")))
         return [(row["source"], row["target"]) for row in rows]
 
     def keep_members(self, out: Path, screen: Screen) -> None:

@@ -7,8 +7,9 @@ The states are the embeddings themselves or the outputs of a convolution, an RNN
 several queries, c is the concatenation of their contexts. T is 1 unless calibrated probabilities are requested.
 
 A classifier is an ensemble, which is better on little data: each member ("judge") has embeddings, states and queries of
-its own and is trained by its own loss; the ensemble's logits are the mean of theirs. The member `tfidf` has no query.
-It is a linear model of n-grams, fitted before training; its weights are the words' parts of its logits: tfidf.py.
+its own and is trained by its own loss; the ensemble's logits are the mean of theirs, or a weighted sum. The member
+`tfidf` has no query. It is a linear model of n-grams, fitted before training; its weights are the words' parts of its
+logits: tfidf.py.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class ClassifierOptions(TrainingSizes):
     states: str = "embeddings + convolution + tfidf"
     """what a query attends to: embeddings, convolution, rnn, attention or counts; an ensemble: several, joined by +,
     with or without tfidf, a linear model of n-grams"""
+    member_weights: str = ""
+    """the weights of the members in the logits, in the order of `states`, such as 0.5 + 0.2 + 0.3; empty: equal"""
     hierarchical: bool = False
     """pool words to sentences, then sentences to the text"""
     width: int = 64
@@ -79,24 +82,47 @@ class ClassifierOptions(TrainingSizes):
         for name in ("output_dropout", "left_out"):
             fraction(f"model.{name}", getattr(self, name))
         choices("model", self)
-        assert self.judges and self.shape  # which check the rest
+        assert self.judges and self.shape and self.weights != []  # which check the rest
 
     @property
     def judges(self) -> list[Kind]:
         """The kind of states of each trained member of the ensemble."""
-        kinds = [kind.strip() for kind in self.states.split("+")]
-        trained = [kind for kind in kinds if kind != TFIDF]
+        trained = [kind for kind in self._kinds if kind != TFIDF]
         for kind in trained:
             if kind not in get_args(Kind):
                 expected = ", ".join((*get_args(Kind), TFIDF))
                 raise ValueError(f"model: states: expected {expected}, joined by +; got {kind!r}")
-        if not trained or len(kinds) - len(trained) > 1:
+        if not trained or len(self._kinds) - len(trained) > 1:
             raise ValueError(f"model: states: expected {TFIDF} once at most, beside another; got {self.states!r}")
         return cast(list[Kind], trained)
 
     @property
     def has_tfidf(self) -> bool:
-        return len(self.states.split("+")) > len(self.judges)
+        return TFIDF in self._kinds
+
+    @property
+    def members(self) -> list[str]:
+        """The kind of each member in the order of the model's: the trained ones, then `tfidf` if it is one."""
+        return [*self.judges, *([TFIDF] if self.has_tfidf else [])]
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [kind.strip() for kind in self.states.split("+")]
+
+    @property
+    def weights(self) -> list[float] | None:
+        """The weights of the members, `tfidf` last as in the model; None: the logits are the mean."""
+        if not self.member_weights:
+            return None
+        try:
+            weights = [float(text) for text in self.member_weights.split("+")]
+        except ValueError:
+            weights = []
+        expected = f"{len(self._kinds)} numbers of at least 0, one for each member, not all of them 0, joined by +"
+        if len(weights) != len(self._kinds) or not any(weights) or not all(0 <= w < float("inf") for w in weights):
+            raise ValueError(f"model: member_weights: expected {expected}; got {self.member_weights!r}")
+        by_kind = list(zip(self._kinds, weights, strict=True))
+        return [w for kind, w in by_kind if kind != TFIDF] + [w for kind, w in by_kind if kind == TFIDF]
 
     @property
     def shape(self) -> Shape:
@@ -116,7 +142,7 @@ class TextClassifierOutput(NamedTuple):
 
 
 class TextClassifier(nn.Module):
-    """An ensemble of classifiers; its logits are the mean of theirs."""
+    """An ensemble of classifiers; its logits are the mean or the weighted sum of theirs."""
 
     def __init__(self, options: ClassifierOptions, vocabulary: int, runs: int, labels: int) -> None:
         """`vocabulary`, `runs` and `labels` are the numbers of words, of letter n-grams and of labels."""
@@ -132,7 +158,9 @@ class TextClassifier(nn.Module):
             outputs.append(self.tfidf(batch, weights))
         each = torch.stack([logits for logits, _ in outputs])
         attention = torch.cat([w for _, w in outputs if w is not None], 1) if weights else None
-        return TextClassifierOutput(each.mean(0), each, attention)
+        by_member = self.options.weights
+        logits = each.mean(0) if by_member is None else torch.tensordot(each.new_tensor(by_member), each, 1)
+        return TextClassifierOutput(logits, each, attention)
 
     def trained_logits(self, batch: DocumentBatch) -> Tensor:
         """Return the logits of the members that gradients train, [J, B, C]: all but `tfidf`."""

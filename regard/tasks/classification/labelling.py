@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.look.trace import AttentionWeights, Candidate, Matrix, Side, Step, Trace
 from regard.look.words import Span
-from regard.models.documents.classifier import TextClassifier
+from regard.models.documents.classifier import TextClassifier, TextClassifierOutput
 from regard.tasks.translation.tracing import traced_facts
 from regard.text.batches import by_length
 from regard.text.documents import Document, DocumentBatch, Reader
@@ -52,10 +52,23 @@ class Labeller:
     def logits(self, texts: Sequence[str], device: torch.device) -> Tensor:
         """Return logits [texts, labels], in float32 on the CPU. The model must be in evaluation mode."""
         logits = torch.zeros(len(texts), len(self.labels))
+        for rows, output in self._outputs(texts, device):
+            logits[rows] = output.logits.float().cpu()
+        return logits
+
+    def member_logits(self, texts: Sequence[str], device: torch.device) -> Tensor:
+        """Return the logits of each member of the ensemble, [members, texts, labels], likewise."""
+        members = len(self.model.judges) + (self.model.tfidf is not None)
+        logits = torch.zeros(members, len(texts), len(self.labels))
+        for rows, output in self._outputs(texts, device):
+            logits[:, rows] = output.each.float().cpu()
+        return logits
+
+    def _outputs(self, texts: Sequence[str], device: torch.device) -> Iterator[tuple[list[int], TextClassifierOutput]]:
+        """Yield the outputs of the model for batches of texts, with the rows of the texts."""
         for rows, batch in self._batches([self.reader(tidy(text)) for text in texts], device):
             with torch.inference_mode():
-                logits[rows] = self.model(batch).logits.float().cpu()
-        return logits
+                yield rows, self.model(batch)
 
     def label(
         self,

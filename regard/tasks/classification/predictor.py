@@ -63,6 +63,13 @@ class Classifier(Predictor[TextClassifier]):
         check_finite(logits.flatten().tolist())
         return logits
 
+    def member_logits(self, texts: Sequence[str]) -> Tensor:
+        """Return the logits of each member of the ensemble, [members, texts, labels]."""
+        with self.autocast():
+            logits = self._labeller.member_logits(texts, self.device)
+        check_finite(logits.flatten().tolist())
+        return logits
+
     def evaluate(self, pairs: Sequence[Pair], calibrated: bool = False, *, allow_unknown: bool = False) -> LabelScores:
         """Return the scores over (text, label) pairs.
 

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 import regard
+from regard.config.recipe_text import read_recipe
+from regard.config.sizes import Budget
 from regard.experiments.best import synthetic, translation
+from regard.experiments.best import train as training
 from regard.experiments.best.train import train_best
 from regard.experiments.best.work import WorkFolder
 from regard.tasks.classification.predictor import Classifier
@@ -20,7 +23,8 @@ from tests.training import toy, toy_labels
 
 
 def run(out: Path, **options: Any) -> Translator:
-    translator = train_best(toy.PAIRS, out, settings=toy.TINY, members=2, device="cpu", **{"jobs": 1} | options)
+    given: dict[str, Any] = {"members": 2, "backward": 1, "jobs": 1} | options
+    translator = train_best(toy.PAIRS, out, settings=toy.TINY, device="cpu", **given)
     assert isinstance(translator, Translator)
     return translator
 
@@ -57,6 +61,57 @@ def test_the_better_of_student_and_members_is_the_result(tmp_path: Path, monkeyp
     assert regard.load(tmp_path / "m").card["best"]["chosen"] == "member-2"
     members = [regard.load(tmp_path / "m" / "ensemble" / name) for name in ("member-1", "member-2")]
     assert members[0].ensemble(members[1]).translate("Rahul sees a mango.") is not None
+
+
+def test_the_members_that_teach_are_chosen_on_dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best ones, as many as score highest together."""
+    together = iter([60.0, 50.0, 70.0, 40.0, 30.0])
+    monkeypatch.setattr(translation, "chrf", lambda *_: next(together))
+    sizes: list[int] = []
+    original = translation.translate_in_pieces
+
+    def recorded(translator: Translator, *given: Any) -> list[str]:
+        sizes.append(len(getattr(translator.model, "members", [0])))
+        return original(translator, *given)
+
+    monkeypatch.setattr(translation, "translate_in_pieces", recorded)
+    screen = toy.Watcher()
+    run(tmp_path / "m", members=4, backward=0, screen=screen)
+    assert sizes == [4] and "60.0, 50.0, 70.0; the best 4 teach" in screen.text
+    run(tmp_path / "n", members=3, backward=0)
+    assert sizes == [4, 2]
+
+
+def test_members_of_both_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They teach together, and the result is of the kind of an ordinary training."""
+    shared = {key: value for key, value in toy.TINY.items() if not key.startswith("model.")}
+    small = {"model.width": 16, "model.heads": 2, "model.feedforward": 16, "model.dropout": 0.1}
+    kinds = [read_recipe("rnn", toy.TINY), read_recipe("transformer", shared | small)]
+    monkeypatch.setattr(training, "member_recipes", lambda *_: tuple(kinds))
+    translator = run(tmp_path / "m", keep_ensemble=True)
+    members = [regard.load(tmp_path / "m" / "ensemble" / f"member-{number}") for number in (1, 2)]
+    assert [member.recipe.model.kind for member in members] == ["rnn", "transformer"]
+    assert translator.recipe.model.kind == "rnn"
+    assert set(translator.card["best"]) == {"run", "chosen", "student", "member-1"}
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_on_a_gpu_members_are_of_both_kinds(kind: str) -> None:
+    gpu, other = Budget(on_gpu=True, seconds=None), {"rnn": "transformer", "transformer": "rnn"}[kind]
+    chosen = read_recipe(kind)
+    recipes = translation.member_recipes(chosen, 20_000, gpu, {})
+    assert [recipe.model.kind for recipe in recipes] == [kind, other]
+    assert all(recipe.training.consistency == 1.0 for recipe in recipes)
+    smoothed = translation.member_recipes(chosen, 20_000, gpu, {"training.label_smoothing": 0.2})
+    assert smoothed[1].training.label_smoothing == 0.2
+    of_one_kind = {"rnn": {"model.decoder": 64}, "transformer": {"model.feedforward": 64}}[kind]
+    for pairs, budget, settings in (
+        (20_000, Budget(on_gpu=False, seconds=None), {}),
+        (2_000, gpu, {}),
+        (20_000, gpu, of_one_kind),
+        (20_000, gpu, None),
+    ):
+        assert len(translation.member_recipes(chosen, pairs, budget, settings)) == 1
 
 
 MODELS = ["member-1", "member-2", "backward-1", "the student"]
@@ -153,14 +208,13 @@ def test_a_classifier(tmp_path: Path) -> None:
     settings = toy_labels.TINY | {"training.epochs": 2, "model.states": "embeddings"}
     options: dict[str, Any] = {"task": "classify", "members": 2, "settings": settings, "device": "cpu"}
     screen = InterruptingScreen("")
-    screen._model = "student of all members"
+    screen._model = "a model of all texts"
     with pytest.raises(KeyboardInterrupt):
         train_best(toy_labels.TEXTS, tmp_path / "m", screen=screen, **options)
     classifier = train_best(toy_labels.TEXTS, tmp_path / "m", resume=True, keep_ensemble=True, **options)
     assert isinstance(classifier, Classifier)
     best = classifier.card["best"]
-    assert best["run"] and best[best["chosen"]] == max(best["student"], best["plain"])
-    assert classifier.card["scores"]["accuracy"] == best[best["chosen"]]
+    assert best["run"] and best["states"] == "embeddings" and float(best["weights"]) > 0
     assert sorted(path.name for path in (tmp_path / "m" / "ensemble").iterdir()) == ["member-1", "member-2"]
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 

@@ -130,6 +130,24 @@ def test_judges_vote() -> None:
         assert torch.equal(weights, result.weights[:, 2 * number : 2 * number + 2])
 
 
+def test_weighted_members() -> None:
+    """The weights are in the order of `states`; in the model, `tfidf` is the last member."""
+    states = {"states": "embeddings + tfidf + convolution"}
+    equal, weighted = built(**states), built(**states, member_weights="0.5 + 0.2 + 0.7")
+    given = batch(TEXTS)
+    output = weighted(given)
+    assert torch.equal(output.each, equal(given).each) and torch.equal(equal(given).logits, output.each.mean(0))
+    expected = 0.5 * output.each[0] + 0.7 * output.each[1] + 0.2 * output.each[2]
+    assert torch.allclose(output.logits, expected, atol=1e-6)
+    assert weighted.options.members == ["embeddings", "convolution", "tfidf"]
+
+
+@pytest.mark.parametrize("text", ["0.5", "0.5 + 0.5 + 0", "0 + 0", "1 + -1", "1 + inf", "nan + 1", "a + b", "1, 2"])
+def test_weights_that_do_not_fit_the_members_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="member_weights: expected 2 numbers of at least 0, one for each member"):
+        replace(SMALL, states="embeddings + convolution", member_weights=text)
+
+
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="states: expected counts"):
         ClassifierOptions(states="rnn + lstm")
