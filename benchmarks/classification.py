@@ -1,7 +1,7 @@
 """Text classification from scratch beside TF-IDF with logistic regression, on the same texts, in one table.
 
     python benchmarks/classification.py --data FOLDER [--sets sst2 trec ag-news imdb-long] [--seeds 3] [--set KEY=VALUE]
-    python benchmarks/classification.py --data FOLDER --members 4      # each model distilled from four folds of train
+    python benchmarks/classification.py --data FOLDER --members 4      # `--best`: members weighted by folds of train
 
 A set is a folder with train.tsv and dev.tsv, or .jsonl.gz files. Regard trains on all of train by the recipe `classify`
 and what the size of the data makes of it; dev is looked at once, when training is over, and chooses nothing. The other
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe")
-    parser.add_argument("--members", type=int, help="distil each model from so many folds of train")
+    parser.add_argument("--members", type=int, help="weight the members by so many folds of train")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write everything here too")
     options = parser.parse_args()

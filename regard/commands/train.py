@@ -47,7 +47,7 @@ Recipe = Annotated[
 ]
 Best = Annotated[
     bool,
-    Option("--best", help="Train several models that teach a final one. Takes several times as long."),
+    Option("--best", help="Train several models to make a better one. Takes several times as long."),
 ]
 FromCard = Annotated[
     Path | None,
