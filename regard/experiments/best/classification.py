@@ -78,7 +78,7 @@ def train_best_classifier(
         [(pair.source, pair.target) for pair in pairs],
         [(pair.source, pair.target) for pair in dev],
         work,
-        {**(settings or {}), **_candidates(read_recipe(recipe or "classify", settings).model)},
+        {**(settings or {}), **candidate_members(read_recipe(recipe or "classify", settings).model)},
         seed,
         screen or Silent(),
         {"recipe": recipe, "minutes": minutes, "device": device, "precision": precision, "threads": threads},
@@ -92,7 +92,7 @@ def train_best_classifier(
     return model
 
 
-def _candidates(options: ModelOptions) -> dict[str, str]:
+def candidate_members(options: ModelOptions) -> dict[str, str]:
     """Return the setting of the members from which the weights choose, unless the recipe names them."""
     assert isinstance(options, ClassifierOptions)
     if weights := options.member_weights:

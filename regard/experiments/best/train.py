@@ -74,6 +74,8 @@ def train_best(
         torch.set_num_threads(threads)
     autocast(precision, where := read_device(device))  # raises an error for an unknown precision before it reads
     folder, chosen = folder_path(out), spec.recipe(recipe, settings)
+    if spec.name == CLASSIFICATION.name:
+        classification.candidate_members(chosen.model)  # raises an error for weights before anything is written
     work, counts = (
         WorkFolder.beside(folder),
         (members or MEMBERS[spec.name], translation.BACKWARD if backward is None else backward),

@@ -160,7 +160,7 @@ class BestTranslation:
             by_size[size] = chrf(ensemble.translate(sources, ensemble.search), references)
         listed = ", ".join(f"{score:.1f}" for score in by_size.values())
         size = max(by_size, key=lambda size: by_size[size])
-        self.screen.say(f"dev chrF++ of the best member, the best two, …: {listed}; the best {size} teach")
+        self.screen.say(f"dev chrF++ of the best member, the best two, …: {listed}; number that teach: {size}")
         return first.ensemble(*others[: size - 1]) if size > 1 else first
 
     def _member_score(self, name: str) -> float:
@@ -171,7 +171,8 @@ class BestTranslation:
         """Return (source, translation by the ensemble), and (translation back, target)."""
         sources, targets = (list(dict.fromkeys(side)) for side in zip(*self.work.texts(TRAIN), strict=True))
         ensemble, folder = self._teacher(forward), self.work.path / "synthetic"
-        self.screen.say(f"translating {len(sources):,} sources and {len(targets):,} targets of the training pairs")
+        also = f" and {len(targets):,} targets" if backward else ""
+        self.screen.say(f"translating {len(sources):,} sources{also} of the training pairs")
         translations = translate_in_pieces(
             ensemble, sources, ensemble.search, folder / "forward", self.seed, self.screen
         )

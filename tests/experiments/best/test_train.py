@@ -77,7 +77,7 @@ def test_the_members_that_teach_are_chosen_on_dev(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(translation, "translate_in_pieces", recorded)
     screen = toy.Watcher()
     run(tmp_path / "m", members=4, backward=0, screen=screen)
-    assert sizes == [4] and "60.0, 50.0, 70.0; the best 4 teach" in screen.text
+    assert sizes == [4] and "60.0, 50.0, 70.0; number that teach: 4" in screen.text
     run(tmp_path / "n", members=3, backward=0)
     assert sizes == [4, 2]
 
@@ -225,6 +225,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         ({"members": 0}, "members: expected a whole number ≥ 1"),
         ({"minutes": -1}, "minutes: expected a number above 0"),
         ({"resume": True, "overwrite": True}, "contradict"),
+        ({"task": "classify", "settings": {"model.member_weights": "1 + 1 + 1"}}, "best chooses them; got '1"),
     ):
         with pytest.raises(ValueError, match=message):
             train_best(toy.PAIRS, tmp_path / "m", **options)  # type: ignore[arg-type]
