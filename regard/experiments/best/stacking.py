@@ -18,6 +18,7 @@ from torch.nn import functional
 
 PENALTY = 1e-3  # λ
 NEGLIGIBLE = 0.02  # the fraction of all weights below which a kind is left out
+MIN_WEIGHT = 1e-6  # of a member that is used: where no member knows anything, all weights are nearly 0
 MAX_ITERATIONS = 200
 
 
@@ -37,11 +38,11 @@ def stacked(kinds: Sequence[str], logits: Tensor, gold: Tensor, trained: Sequenc
     groups = list(dict.fromkeys(kinds))
     means = [logits[[place for place, kind in enumerate(kinds) if kind == group]].mean(0) for group in groups]
     weights = kind_weights(torch.stack(means), gold)
-    used = {group: float(w) for group, w in zip(groups, weights, strict=True) if w > NEGLIGIBLE * weights.sum()}
-    members = [(kind, used[kind] / kinds.count(kind)) for kind in kinds if kind in used]
+    used = {group: float(w) for group, w in zip(groups, weights, strict=True) if w >= NEGLIGIBLE * weights.sum()}
+    members = [(kind, max(MIN_WEIGHT, used[kind] / kinds.count(kind))) for kind in kinds if kind in used]
     if not any(kind in trained for kind, _ in members):
         members = [(next(kind for kind in kinds if kind in trained), 0.0), *members]
-    return Stack(" + ".join(kind for kind, _ in members), " + ".join(f"{weight:.4f}" for _, weight in members))
+    return Stack(" + ".join(kind for kind, _ in members), " + ".join(f"{weight:.6f}" for _, weight in members))
 
 
 def kind_weights(logits: Tensor, gold: Tensor) -> Tensor:

@@ -30,6 +30,7 @@ from regard.models.documents.words import WordEmbedding
 from regard.models.dropout import Dropout
 from regard.models.training_sizes import TrainingSizes
 from regard.models.transformer.layers import AttentionOptions, Shape
+from regard.runtime.device_cache import device_constant
 from regard.text.documents import DocumentBatch
 
 TFIDF = "tfidf"  # in `states`: the linear model of n-grams
@@ -159,7 +160,9 @@ class TextClassifier(nn.Module):
         each = torch.stack([logits for logits, _ in outputs])
         attention = torch.cat([w for _, w in outputs if w is not None], 1) if weights else None
         by_member = self.options.weights
-        logits = each.mean(0) if by_member is None else torch.tensordot(each.new_tensor(by_member), each, 1)
+        if by_member is None:
+            return TextClassifierOutput(each.mean(0), each, attention)
+        logits = torch.tensordot(device_constant(tuple(by_member), each.dtype, each.device), each, 1)
         return TextClassifierOutput(logits, each, attention)
 
     def trained_logits(self, batch: DocumentBatch) -> Tensor:

@@ -58,8 +58,7 @@ class Labeller:
 
     def member_logits(self, texts: Sequence[str], device: torch.device) -> Tensor:
         """Return the logits of each member of the ensemble, [members, texts, labels], likewise."""
-        members = len(self.model.judges) + (self.model.tfidf is not None)
-        logits = torch.zeros(members, len(texts), len(self.labels))
+        logits = torch.zeros(len(self.model.options.members), len(texts), len(self.labels))
         for rows, output in self._outputs(texts, device):
             logits[:, rows] = output.each.float().cpu()
         return logits
@@ -68,7 +67,8 @@ class Labeller:
         """Yield the outputs of the model for batches of texts, with the rows of the texts."""
         for rows, batch in self._batches([self.reader(tidy(text)) for text in texts], device):
             with torch.inference_mode():
-                yield rows, self.model(batch)
+                output = self.model(batch)
+            yield rows, output  # outside of the mode, which would otherwise hold for the caller
 
     def label(
         self,

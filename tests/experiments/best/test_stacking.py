@@ -49,5 +49,11 @@ def test_members_of_a_kind_share_its_weight_and_useless_kinds_are_left_out() -> 
 def test_a_trained_member_stays_even_if_it_adds_nothing() -> None:
     logits, gold = drawn([-2.0, 2.0])
     stack = stacked(["convolution", "tfidf"], logits, gold, ["convolution"])
-    assert stack.states == "convolution + tfidf" and stack.weights.startswith("0.0000 + ")
+    assert stack.states == "convolution + tfidf" and stack.weights.startswith("0.000000 + ")
+    assert ClassifierOptions(states=stack.states, member_weights=stack.weights).weights
+
+
+def test_members_that_know_nothing_have_weights_that_a_model_accepts() -> None:
+    logits, gold = torch.zeros(2, 60, 3), torch.arange(60) % 3
+    stack = stacked(["embeddings", "tfidf"], logits - gold[:, None].eq(torch.arange(3)).float(), gold, ["embeddings"])
     assert ClassifierOptions(states=stack.states, member_weights=stack.weights).weights
