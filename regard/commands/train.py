@@ -45,6 +45,15 @@ Recipe = Annotated[
         "data, the device and the time; classify with --task classify."
     ),
 ]
+Teacher = Annotated[
+    list[Path] | None,
+    Option(
+        "--teacher",
+        metavar="MODEL",
+        help="A translator whose predictions the new one learns, besides the pairs. Can be repeated: several teach as "
+        "an ensemble.",
+    ),
+]
 Best = Annotated[
     bool,
     Option("--best", help="Train several models to make a better one. Takes several times as long."),
@@ -57,7 +66,16 @@ FromCard = Annotated[
         "and device. PAIRS and --dev are needed only if the files have moved.",
     ),
 ]
-WITH_CARD = ("pairs", "--out", "--dev", "--resume", "--overwrite", "--quiet", "--from-card")  # what goes with it
+WITH_CARD = (
+    "pairs",
+    "--out",
+    "--dev",
+    "--teacher",
+    "--resume",
+    "--overwrite",
+    "--quiet",
+    "--from-card",
+)  # what goes with it
 KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
 
@@ -73,6 +91,7 @@ def train(
     sides: SideOptions,
     recipe: Recipe = None,
     how: TrainingOptions,
+    teacher: Teacher = None,
     from_card: FromCard = None,
     best: Best = False,
     keep_ensemble: KeepEnsemble = False,
@@ -87,11 +106,15 @@ def train(
     if from_card is not None:
         others = [name for name in given_options(context) if name not in WITH_CARD]
         refuse_idle(dict.fromkeys(others, True), "--from-card takes it from the card")
-        _train_again(from_card, out, pairs, dev, how, screen)
+        _train_again(from_card, out, pairs, dev, teacher, how, screen)
         return
     if not (pairs or further):
         raise ValueError("PAIRS: expected a file of sentence pairs, or --from-card to repeat a training")
-    run = (_run_best if best else _run)(task, keep_ensemble, how.deterministic)
+    if best:
+        refuse_idle({"--teacher": teacher}, "--best trains its own")
+        run = _run_best(task, keep_ensemble, how.deterministic)
+    else:
+        run = _run(task, teacher or [], keep_ensemble, how.deterministic)
     try:
         run(data(pairs, further), out, dev=dev, recipe=recipe, **how.arguments(sides, on, screen))
     finally:
@@ -100,24 +123,30 @@ def train(
 
 
 def _train_again(
-    card: Path, out: Path, pairs: list[Path] | None, dev: list[Path] | None, how: TrainingOptions, screen: Terminal
+    card: Path,
+    out: Path,
+    pairs: list[Path] | None,
+    dev: list[Path] | None,
+    teacher: list[Path] | None,
+    how: TrainingOptions,
+    screen: Terminal,
 ) -> None:
     """Repeat the training of a card."""
     from regard.tasks.from_card import train_from_card
 
     options = {"resume": how.resume, "overwrite": how.overwrite, "screen": screen, "began": STARTED}
     try:
-        train_from_card(card, out, pairs or None, dev=dev or None, **options)  # type: ignore[arg-type]
+        train_from_card(card, out, pairs or None, dev=dev or None, teachers=teacher, **options)  # type: ignore[arg-type]
     finally:
         screen.close()
 
 
-def _run(task: str, keep_ensemble: bool, deterministic: bool) -> Callable[..., object]:
+def _run(task: str, teachers: list[Path], keep_ensemble: bool, deterministic: bool) -> Callable[..., object]:
     """Return the function that trains one model for a task."""
     from regard.tasks.train import train as run
 
     refuse_idle({"--keep-ensemble": keep_ensemble}, "expected --best with it")
-    return partial(run, task=task, deterministic=deterministic)
+    return partial(run, task=task, teachers=teachers, deterministic=deterministic)
 
 
 def _run_best(task: str, keep_ensemble: bool, deterministic: bool) -> Callable[..., object]:

@@ -107,6 +107,8 @@ class TrainingRecipe:
     """images: the maximum number of pixels by which they are shifted in training, in each direction"""
     balance: float = 0.0
     """classification: 1 gives all labels the same weight in the loss, 0 all texts; or a value in between"""
+    distillation: float = 0.5
+    """translation: the weight of the teachers' distributions in the targets, if there are teachers"""
     soft_labels: float = 0.5
     """classification: the weight of soft labels in the loss, if the data have them"""
     replay: float = 4.0
@@ -141,7 +143,7 @@ class TrainingRecipe:
             "word_pairs",
         ):
             fraction(f"training.{name}", getattr(self, name))
-        for name in ("balance", "scheduled_sampling", "soft_labels"):
+        for name in ("balance", "scheduled_sampling", "distillation", "soft_labels"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"training.{name}: expected a fraction in [0, 1], got {getattr(self, name)}")
         for name in ("consistency", "guided_attention", "weight_decay", "replay", "pull", "max_forgetting"):

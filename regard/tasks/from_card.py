@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def train_from_card(
     *,
     dev: Any = None,
     extra: Texts | None = None,
+    teachers: Sequence[str | Path] | None = None,
     resume: bool = False,
     overwrite: bool = False,
     screen: Screen | None = None,
@@ -33,7 +35,7 @@ def train_from_card(
     """Train the model of a card again, and keep it in the folder `out`.
 
     card          a model's folder, or its card.json; all arguments of the training are taken from it
-    data, dev, extra    the same data, where they are not in the files that the card names; other data are refused
+    data, dev, extra, teachers    the same ones, where they are not in the files that the card names; others are refused
 
     The screen is told which versions and hardware differ from the card's, and in the end whether the weights are equal.
     A run by the clock is repeated by its recorded plan, in whatever time that takes.
@@ -44,7 +46,7 @@ def train_from_card(
     facts, name = folders.read_card(folder), str(folder / folders.CARD)
     run = RunEntry.read(facts, name)
     _check(facts, run, name)
-    given = [_given(facts, name, kind, files, own) for kind, files, own in _parts(run, data, dev, extra)]
+    given = [_given(facts, name, kind, files, own) for kind, files, own in _parts(run, data, dev, extra, teachers)]
     for line in differences(facts, run):
         screen.say(line)
     options = RunOptions(
@@ -61,7 +63,7 @@ def train_from_card(
         required=Requirements(name, facts["data"], _plan(facts, run, name)),
     )
     languages = tuple(facts["languages"]) if facts.get("languages") else None
-    same = Given(given[0], given[1], run.reverse, languages, given[2])
+    same = Given(given[0], given[1], run.reverse, languages, given[2], teachers=given[3] or ())
     model = train_with(options, facts["task"], same, out, run.read_recipe(name))
     screen.say(_verdict(facts, model.card))
     return model
@@ -89,9 +91,9 @@ def differences(card: dict[str, Any], run: RunEntry) -> list[str]:
     return lines
 
 
-def _parts(run: RunEntry, data: Any, dev: Any, extra: Any) -> list[tuple[str, list[str] | None, Any]]:
+def _parts(run: RunEntry, *given: Any) -> list[tuple[str, list[str] | None, Any]]:
     """Return (kind of data, the files that the card names, what was given instead) for each kind."""
-    return list(zip(DIGESTS, (run.data, run.dev, run.extra), (data, dev, extra), strict=True))
+    return list(zip(DIGESTS, (run.data, run.dev, run.extra, run.teachers), given, strict=True))
 
 
 def _given(card: dict[str, Any], name: str, kind: str, files: list[str] | None, given: Any) -> Any:
@@ -102,7 +104,7 @@ def _given(card: dict[str, Any], name: str, kind: str, files: list[str] | None, 
         raise ValueError(f"{name}: trained on {kind} that were not files; expected them as an argument")
     missing = [file for file in files if not Path(file).exists()]
     if missing:
-        option = "PAIRS" if kind == "data" else "--dev" if kind == "dev data" else "extra"
+        option = {"data": "PAIRS", "dev data": "--dev", "teachers": "--teacher"}.get(kind, "extra")
         raise ValueError(f"{missing[0]}: there is no such file now; expected the same {kind} as {option}")
     return files
 

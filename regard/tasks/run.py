@@ -209,9 +209,7 @@ class TrainingRun:
             "data": {
                 "name": data.name,
                 "lines": data.lines,
-                "sha256": data.digest,
-                "dev_sha256": data.dev_digest,
-                "extra_sha256": data.extra_digest,
+                **data.digests,
                 "train_pairs": task.size,
                 "dev_pairs": len(task.dev),
             },
@@ -242,15 +240,15 @@ def hardware(device: torch.device, threads: int) -> str:
 def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
     """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
-    digests = (data.digest, data.dev_digest, data.extra_digest)
-    begun_digests = tuple(card.get("data", {}).get(name) for name in ("sha256", "dev_sha256", "extra_sha256"))
+    digests = tuple(data.digests.values())
+    begun_digests = tuple(card.get("data", {}).get(name, "") for name in data.digests)
     begun_recipe = folders.read_recipe(folder)  # the number of processes may change, and with it `accumulate`
     begun_recipe = replace(begun_recipe, training=replace(begun_recipe.training, accumulate=recipe.training.accumulate))
     same_recipe = spec.is_same_run(begun_recipe, recipe)
     tuned_from = card.get("tuned_from") or {}
     begun = (tuned_from.get("weights_sha256", ""), *begun_digests, card.get("seed"), True)
     now = (spec.tuned_digest, *digests, seed, same_recipe)
-    names = ("model to tune", "data", "dev data", spec.extra_name, "seed", "recipe or settings")
+    names = ("model to tune", "data", "dev data", spec.extra_name, "teachers", "seed", "recipe or settings")
     for name, one, other in zip(names, begun, now, strict=True):
         if one != other:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")

@@ -14,7 +14,13 @@ from regard.tasks.spec import Given, TrainingData
 from regard.training.loop import Machine
 from regard.training.recorded_plan import RecordedPlan
 
-DIGESTS = {"data": "sha256", "dev data": "dev_sha256", "extra data": "extra_sha256"}  # keys of the card's entry `data`
+DIGESTS = {
+    "data": "sha256",
+    "dev data": "dev_sha256",
+    "extra data": "extra_sha256",
+    "teachers": "teachers_sha256",
+}
+"""keys of the card's entry `data`"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class RunEntry:
     device: str
     deterministic: bool
     recipe: dict[str, Any]
+    teachers: list[str] | None = None
 
     @classmethod
     def of(
@@ -49,6 +56,7 @@ class RunEntry:
             device=str(machine.device),
             deterministic=deterministic,
             recipe=tomllib.loads(to_toml(recipe)),
+            teachers=paths(given.teachers),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +72,7 @@ class RunEntry:
             run = cls(**entry)
         except TypeError:
             raise ValueError(f"{name}: damaged: run: expected {', '.join(cls.__annotations__)}") from None
-        lists = all(each is None or _are_paths(each) for each in (run.data, run.dev, run.extra))
+        lists = all(each is None or _are_paths(each) for each in (run.data, run.dev, run.extra, run.teachers))
         flags = all(isinstance(each, bool) for each in (run.reverse, run.deterministic))
         threads = isinstance(run.threads, int) and 1 <= run.threads <= 10_000
         minutes = run.minutes is None or isinstance(run.minutes, (int, float))
@@ -88,9 +96,8 @@ class Requirements:
 
     def check(self, data: TrainingData[Any]) -> None:
         """Raise a ValueError unless the data are those of the card."""
-        digests = (data.digest, data.dev_digest, data.extra_digest)
-        for (kind, key), digest in zip(DIGESTS.items(), digests, strict=True):
-            expected = self.digests.get(key)
+        for kind, key in DIGESTS.items():
+            digest, expected = data.digests[key], self.digests.get(key, "")
             if digest != expected:
                 got = f"got {data.name}, {digest}" if digest else "got none"
                 raise ValueError(f"{self.card}: trained on other {kind}: expected SHA-256 {expected or 'none'}, {got}")

@@ -56,6 +56,7 @@ class Given:
     languages: tuple[str, str] | None = None
     extra: Any = None  # further training examples, from which dev is never taken
     cache: Path | None = None  # the folder for large corpora; None: everything is read into memory
+    teachers: Sequence[str | Path] = ()  # folders of the models that teach the new one
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,17 @@ class TrainingData(Generic[D]):
     extra: D | None = None  # further training examples, from which nothing but the weights is learned
     extra_digest: str = ""
     weights: Sequence[float] | None = None  # of `train`: how many times each example is seen in an epoch; None: once
+    teachers_digest: str = ""  # of the weights of the models that teach the new one
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """the digests by their keys in the card; empty for what was not given"""
+        return {
+            "sha256": self.digest,
+            "dev_sha256": self.dev_digest,
+            "extra_sha256": self.extra_digest,
+            "teachers_sha256": self.teachers_digest,
+        }
 
     def recipe(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the limit of these data."""
@@ -138,6 +150,8 @@ class TaskSpec(ABC, Generic[P, D]):
         if given.reverse or given.languages or given.extra is not None:
             names = "reverse, languages and extra"
             raise ValueError(f"{names} are for translating; expected none of them with --task {self.name}")
+        if given.teachers:
+            raise ValueError(f"teachers are for translating; expected none with --task {self.name}")
         if weighted_parts(given.data) is not None:
             raise ValueError(f"data with weights are for translating; expected none with --task {self.name}")
 

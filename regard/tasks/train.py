@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ def train(
     task: str = "translate",
     dev: Texts | Images | CaptionedImages | None = None,
     extra: Texts | None = None,
+    teachers: Sequence[str | Path] = (),
     reverse: bool = False,
     recipe: str | Path | Recipe | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -51,6 +52,8 @@ def train(
     dev        validation data of the same form; if not given, a part of `data` is set aside
     extra      further pairs of source and target for training, such as the translations of other models; dev is never
                taken from them, `reverse` does not apply to them, and those with a source of dev are left out
+    teachers   folders of translators whose distributions the new one learns (docs/best.md#teachers); it gets their
+               vocabularies
     recipe     "rnn", "transformer", "article", "classify", "images", "captions", a .toml file or a Recipe; None: the
                task's own, of "translate" the one that measured better (docs/results.md)
     settings   changes single values: {"training.epochs": 5}
@@ -62,7 +65,9 @@ def train(
     With `torchrun`, all processes call it with the same arguments, and train one model together (docs/distributed.md).
     """
     options = RunOptions(minutes, resume, overwrite, seed, threads, device, precision, deterministic, screen, began)
-    return train_with(options, task, Given(data, dev, reverse, languages, extra), out, recipe, settings)
+    return train_with(
+        options, task, Given(data, dev, reverse, languages, extra, teachers=teachers), out, recipe, settings
+    )
 
 
 @joined_world()

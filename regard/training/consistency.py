@@ -18,8 +18,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.training.target import Target
 
-def paired_rows(first: Tensor, second: Tensor, expected: Tensor, smoothing: float, weight: float) -> tuple[Tensor, ...]:
+
+def paired_rows(first: Tensor, second: Tensor, target: Target, weight: float) -> tuple[Tensor, ...]:
     """Return (CE of the first pass [n]; of the second; α · ½ (KL + KL) [n]; ∂z; ∂z') for logits z, z' [n, V].
 
     The gradients [n, V] are those of CE(p) + CE(p') + α · ½ (KL + KL), summed over rows. `weight` is α.
@@ -33,21 +35,11 @@ def paired_rows(first: Tensor, second: Tensor, expected: Tensor, smoothing: floa
     half = 0.5 * weight
     grad_first = p_first * (1 + half * (difference - forward)) + half * towards
     grad_second = p_second * (1 - half * (difference + backward)) - half * towards
-    losses = [_cross_entropy(log_first, expected, smoothing), _cross_entropy(log_second, expected, smoothing)]
-    for gradient in (grad_first, grad_second):
-        _subtract_target_(gradient, expected, smoothing)
+    losses = [target.smoothed_cross_entropy(log_first), target.smoothed_cross_entropy(log_second)]
+    change = target.teacher_change(first.dtype)
+    for loss, log_probs, gradient in zip(losses, (log_first, log_second), (grad_first, grad_second), strict=True):
+        target.subtract_smoothed_(gradient)
+        if change is not None:
+            loss -= (change * log_probs).sum(-1)
+            gradient -= change
     return *losses, half * (forward + backward)[:, 0], grad_first, grad_second
-
-
-def _cross_entropy(log_probs: Tensor, expected: Tensor, smoothing: float) -> Tensor:
-    """Return − Σ q log p of each row, for the smoothed target q = (1 − ε) · onehot(y) + ε / V."""
-    losses = (smoothing - 1) * log_probs.gather(-1, expected[:, None])[:, 0]
-    return losses - smoothing * log_probs.mean(-1) if smoothing else losses
-
-
-def _subtract_target_(gradient: Tensor, expected: Tensor, smoothing: float) -> None:
-    """Subtract the smoothed target q from a gradient [n, V], in place."""
-    if smoothing:
-        gradient -= smoothing / gradient.shape[-1]
-    on_target = gradient.new_full((), smoothing - 1).expand(len(expected), 1)
-    gradient.scatter_add_(-1, expected[:, None], on_target)

@@ -60,7 +60,7 @@ class Loop:
         """`seconds` may pass since the run `began`, by `time.monotonic`; None: now. With a `recorded` plan, the run is
         that of a clock that it does not ask."""
         self.task, self.folder, self.machine, self.reporter = task, folder, machine, reporter
-        self.recipe, self.model = task.recipe.training, task.model.to(machine.device).train()
+        self.recipe, self.model = task.recipe.training, task.place_on(machine.device).train()
         self.world = machine.world
         self._group = self.world.size * self.recipe.accumulate  # batches of an update
         self.average, self.progress = initial_average(self.model), Progress(batches_per_update=self._group)

@@ -3,6 +3,8 @@
     z = W o + b,      q = (1 − ε) · onehot(y) + ε / V
     loss = 1/N Σ_n (log Σ exp z − qᵀz),      ∂loss/∂z = (softmax(z) − q) / N
 
+With a teacher, its probabilities t are mixed into the target: q' = (1 − λ) q + λ t in place of q (target.py).
+
 The logits [N, V] are the largest tensor of a translator, and every operation would write one of their size. So the loss
 and its gradient are computed together, for a few rows at a time while they are in the cache (on a GPU by a fused
 kernel); only the gradient is saved, in place of the logits and in their dtype.
@@ -18,6 +20,7 @@ from torch import Tensor
 from regard.core.kernels.gpu.kernels import why_no_triton
 from regard.runtime.packed_product import product_dtype
 from regard.training.consistency import paired_rows
+from regard.training.target import Target
 
 CPU_ROWS = 128  # rows that are computed at a time on the CPU
 
@@ -30,16 +33,28 @@ def smoothed_loss(
     smoothing: float,
     padding: int | None = None,
     consistency: float = 0.0,
+    teacher: Tensor | None = None,
+    teacher_weight: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Return (the mean loss; the cross-entropy of each row [N], without gradient).
 
     output [N, D], weight [V, D], bias [V], expected [N]. Rows whose expected token is `padding` have no loss and do not
     count in the mean. With `consistency`, rows n and n + N/2 are two passes over the same token, and their divergence
     with this weight is part of the mean loss (consistency.py).
+
+    With `teacher` t [N, V], the target is q' = (1 − λ) q + λ t for λ = `teacher_weight` (target.py). Each row of t has
+    probabilities, which sum to 1, or anything finite for padding. With `consistency`, t is [N/2, V]: row n is the
+    target of both passes over a token. t gets no gradient.
     """
+    target = Target(expected, smoothing)
+    if teacher is not None and teacher_weight:
+        shape = (len(expected) // (2 if consistency else 1), len(weight))
+        if teacher.shape != shape:
+            raise ValueError(f"teacher has shape {tuple(teacher.shape)}; expected {shape}")
+        target = Target(expected, smoothing, teacher, teacher_weight)
     return cast(
         tuple[Tensor, Tensor],
-        _Smoothed.apply(output, weight, bias, expected, smoothing, padding, consistency),  # type: ignore[no-untyped-call]
+        _Smoothed.apply(output, weight, bias, target, padding, consistency),  # type: ignore[no-untyped-call]
     )
 
 
@@ -50,8 +65,7 @@ class _Smoothed(torch.autograd.Function):
         output: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        expected: Tensor,
-        smoothing: float,
+        target: Target,
         padding: int | None,
         consistency: float,
     ) -> tuple[Tensor, Tensor]:
@@ -59,14 +73,14 @@ class _Smoothed(torch.autograd.Function):
         cast_output, cast_weight = output.to(dtype), weight.to(dtype)
         logits = cast_output @ cast_weight.mT  # [N, V], without the bias; overwritten by their gradient
         loss_dtype = torch.promote_types(dtype, torch.float32)
-        counts = None if padding is None else _row_weights(expected != padding, loss_dtype)
+        counts = None if padding is None else _row_weights(target.expected != padding, loss_dtype)
         bias = None if bias is None else bias.to(loss_dtype)
         if consistency:
             compute_pairs = _fused_pairs if _has_kernel(logits) else _in_paired_chunks
-            losses, divergence, grad_bias = compute_pairs(logits, bias, expected, smoothing, counts, consistency)
+            losses, divergence, grad_bias = compute_pairs(logits, bias, target, counts, consistency)
         else:
             compute = _fused if _has_kernel(logits) else _in_chunks
-            losses, grad_bias = compute(logits, bias, expected, smoothing, counts)
+            losses, grad_bias = compute(logits, bias, target, counts)
             divergence = None
         row_losses = losses if divergence is None else losses + divergence
         mean = (row_losses if counts is None else row_losses * counts).mean()
@@ -86,7 +100,7 @@ class _Smoothed(torch.autograd.Function):
         grad_weight = grad_logits.mT @ output
         dtypes = (*ctx.dtypes, gradient.dtype)
         gradients = zip((grad_output, grad_weight, grad_bias), dtypes, strict=True)
-        return (*(None if x is None else x.to(dtype) for x, dtype in gradients), None, None, None, None)
+        return (*(None if x is None else x.to(dtype) for x, dtype in gradients), None, None, None)
 
 
 def _row_weights(real: Tensor, dtype: torch.dtype) -> Tensor:
@@ -102,28 +116,26 @@ def _has_kernel(logits: Tensor) -> bool:
     return logits.shape[1] <= MAX_VOCABULARY
 
 
-def _fused(
-    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
+def _fused(logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Compute the same as `_in_chunks` by one kernel."""
     from regard.training.loss_device import row_losses_
 
-    losses = row_losses_(logits, bias, expected, smoothing, counts)
+    losses = row_losses_(logits, bias, target, counts)
     return losses, None if bias is None else logits.sum(0, dtype=bias.dtype)
 
 
 def _fused_pairs(
-    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None, consistency: float
+    logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None, consistency: float
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Compute the same as `_in_paired_chunks` by one kernel."""
     from regard.training.loss_device import paired_losses_
 
-    losses, divergence = paired_losses_(logits, bias, expected, smoothing, counts, consistency)
+    losses, divergence = paired_losses_(logits, bias, target, counts, consistency)
     return losses, divergence, None if bias is None else logits.sum(0, dtype=bias.dtype)
 
 
 def _in_chunks(
-    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None
+    logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Return (the loss of each row [N]; ∂bias), and overwrite logits [N, V] by the gradient of the mean loss, in which
     a row has the weight `counts` [N], or 1."""
@@ -131,12 +143,12 @@ def _in_chunks(
     losses = logits.new_empty(count, dtype=torch.promote_types(logits.dtype, torch.float32))
     shift = losses.new_zeros(()) if bias is None else bias
     grad_bias = None if bias is None else losses.new_zeros(size)
-    uniform = smoothing / size  # ε / V
+    uniform = target.smoothing / size  # ε / V
     offset = losses.new_full((), -uniform / max(count, 1) if counts is None else 0.0)
     chunk = CPU_ROWS if logits.device.type == "cpu" else max(count, 1)
     for first in range(0, count, chunk):
         rows = slice(first, first + chunk)
-        losses[rows], gradient = _rows(logits[rows] + shift, expected[rows], smoothing)
+        losses[rows], gradient = _rows(logits[rows] + shift, target[rows])
         if counts is not None:
             gradient.sub_(uniform).mul_(counts[rows, None])
         torch.add(offset, gradient, alpha=1 / count, out=logits[rows])
@@ -148,7 +160,7 @@ def _in_chunks(
 
 
 def _in_paired_chunks(
-    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None, consistency: float
+    logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None, consistency: float
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return (the cross-entropy of each row [N]; half of its pair's divergence [N]; ∂bias), and overwrite logits [N, V]
     by the gradient of the mean loss. The first N/2 rows are the first pass."""
@@ -161,7 +173,7 @@ def _in_paired_chunks(
     chunk = CPU_ROWS // 2 if logits.device.type == "cpu" else max(half, 1)
     for first in range(0, half, chunk):
         rows, others = slice(first, min(first + chunk, half)), slice(half + first, min(half + first + chunk, count))
-        terms = paired_rows(logits[rows] + shift, logits[others] + shift, expected[rows], smoothing, consistency)
+        terms = paired_rows(logits[rows] + shift, logits[others] + shift, target[rows], consistency)
         losses[rows], losses[others], divergence[rows] = terms[:3]
         for place, gradient in zip((rows, others), terms[3:], strict=True):
             if counts is not None:
@@ -175,14 +187,21 @@ def _in_paired_chunks(
     return losses, divergence, grad_bias
 
 
-def _rows(logits: Tensor, expected: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+def _rows(logits: Tensor, target: Target) -> tuple[Tensor, Tensor]:
     """Return (the loss of each row; its gradient, from which ε / V must still be subtracted everywhere).
 
     At the largest z, softmax is 1 / Σ exp(z − max z), so that log Σ exp z needs no further exponentials.
     """
-    target_logits = logits.gather(-1, expected[:, None])  # [n, 1]
+    expected, smoothing = target.expected[:, None], target.smoothing
+    target_logits = logits.gather(-1, expected)  # [n, 1]
     probabilities = torch.softmax(logits, -1)
-    losses = (logits.amax(-1) - probabilities.amax(-1).log()) - (1 - smoothing) * target_logits[:, 0]
+    log_total = logits.amax(-1) - probabilities.amax(-1).log()
+    losses = log_total - (1 - smoothing) * target_logits[:, 0]
     if smoothing:
         losses -= smoothing * logits.mean(-1)
-    return losses, probabilities.scatter_add_(-1, expected[:, None], torch.full_like(target_logits, smoothing - 1))
+    gradient = probabilities.scatter_add_(-1, expected, torch.full_like(target_logits, smoothing - 1))
+    change = target.teacher_change(logits.dtype)
+    if change is not None:
+        losses -= (change * (logits - log_total[:, None])).sum(-1)
+        gradient -= change
+    return losses, gradient

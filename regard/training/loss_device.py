@@ -1,5 +1,6 @@
 """The fused kernels of the smoothed cross-entropy, and of that with consistency training (consistency.py): one pass
-over logits [N, V], which overwrites them by their gradient."""
+over logits [N, V], which overwrites them by their gradient. With TEACHER, the target is mixed with a teacher's
+probabilities (target.py)."""
 
 from __future__ import annotations
 
@@ -10,55 +11,59 @@ from torch import Tensor
 
 from regard.core.kernels.gpu.blocks import next_power_of_two
 from regard.runtime.device_guard import device_guard
+from regard.training.target import Target
 
 MAX_VOCABULARY = 1 << 16  # the largest vocabulary whose row of logits one program can process
 
 
-def row_losses_(
-    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None
-) -> Tensor:
+def row_losses_(logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None) -> Tensor:
     """Return the loss of each row [N]; overwrite logits [N, V], which lack the bias [V], by the gradient of the mean
     loss, in which a row has the weight `counts` [N], or 1."""
-    count, size = logits.shape
+    count = len(logits)
     losses = logits.new_empty(count, dtype=torch.float32)
-    if count:
-        block = next_power_of_two(size)
-        with device_guard(logits.device):
-            _row_loss[(count,)](
-                logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,
-                size, 1 / count, smoothing,
-                BIAS=bias is not None, COUNTS=counts is not None, BLOCK=block, num_warps=max(4, min(32, block // 512)),
-            )  # fmt: skip
+    _launch(_row_loss, count, 512, logits, bias, target, counts, losses)
     return losses
 
 
 def paired_losses_(
-    logits: Tensor, bias: Tensor | None, expected: Tensor, smoothing: float, counts: Tensor | None, weight: float
+    logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None, weight: float
 ) -> tuple[Tensor, Tensor]:
     """Return the same, and each row's half of the divergence of its pair [N], if rows n and n + N/2 are two passes over
     the same token. `weight` is α of consistency training."""
-    count, size = logits.shape
-    losses = logits.new_empty(count, dtype=torch.float32)
+    half = len(logits) // 2
+    losses = logits.new_empty(len(logits), dtype=torch.float32)
     divergence = torch.empty_like(losses)
-    if count:
-        block = next_power_of_two(size)
-        with device_guard(logits.device):
-            _pair_loss[(count // 2,)](
-                logits, logits if bias is None else bias, expected, losses if counts is None else counts, losses,
-                divergence, size, count // 2, 1 / count, smoothing, 0.5 * weight,
-                BIAS=bias is not None, COUNTS=counts is not None, BLOCK=block, num_warps=max(4, min(32, block // 256)),
-            )  # fmt: skip
+    _launch(_pair_loss, half, 256, logits, bias, target, counts, losses, divergence, half, 0.5 * weight)
     return losses, divergence
+
+
+def _launch(
+    kernel, programs: int, warp_size: int, logits: Tensor, bias: Tensor | None, target: Target, counts: Tensor | None,
+    *others: Tensor | float,
+) -> None:  # fmt: skip
+    """Run one program for each row or pair, with a warp for each `warp_size` logits of a row."""
+    if not programs:
+        return
+    (count, size), teacher = logits.shape, target.teacher
+    block = next_power_of_two(size)
+    with device_guard(logits.device):
+        kernel[(programs,)](
+            logits, logits if bias is None else bias, target.expected, logits if counts is None else counts,
+            logits if teacher is None else teacher.contiguous(), *others, size, 1 / count, target.smoothing,
+            target.teacher_weight, BIAS=bias is not None, COUNTS=counts is not None, TEACHER=teacher is not None,
+            BLOCK=block, num_warps=max(4, min(32, block // warp_size)),
+        )  # fmt: skip
 
 
 @triton.jit
 def _row_loss(
-    logits, bias, expected, counts, losses, size, row_weight, smoothing,
-    BIAS: tl.constexpr, COUNTS: tl.constexpr, BLOCK: tl.constexpr,
+    logits, bias, expected, counts, teacher, losses, size, row_weight, smoothing, teacher_weight,
+    BIAS: tl.constexpr, COUNTS: tl.constexpr, TEACHER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     mask = i < size
-    pointers = logits + row.to(tl.int64) * size + i
+    first = row.to(tl.int64) * size
+    pointers = logits + first + i
     z = tl.load(pointers, mask, 0.0).to(tl.float32)
     if BIAS:
         z += tl.load(bias + i, mask, 0.0).to(tl.float32)
@@ -67,10 +72,17 @@ def _row_loss(
     exponentials = tl.where(mask, tl.exp(z - highest), 0.0)
     total = tl.sum(exponentials, 0)
     target_z = (1.0 - smoothing) * tl.sum(tl.where(is_target, z, 0.0), 0) + smoothing * tl.sum(z, 0) / size  # qᵀz
+    if TEACHER:
+        t = tl.load(teacher + first + i, mask, 0.0).to(tl.float32)
+        q = tl.where(is_target, 1.0 - smoothing, 0.0) + smoothing / size
+        change = tl.where(mask, teacher_weight * (t - q), 0.0)  # q' − q, whose sum is 0
+        target_z += tl.sum(change * (z - highest - tl.log(total)), 0)
     tl.store(losses + row, highest + tl.log(total) - target_z)
     if COUNTS:
         row_weight *= tl.load(counts + row)
     gradient = exponentials / total - smoothing / size - tl.where(is_target, 1.0 - smoothing, 0.0)
+    if TEACHER:
+        gradient -= change
     tl.store(pointers, (gradient * row_weight).to(logits.dtype.element_ty), mask)
 
 
@@ -87,8 +99,8 @@ def _log_softmax(logits, bias, row, size, i, mask, BIAS: tl.constexpr):
 
 @triton.jit
 def _pair_loss(
-    logits, bias, expected, counts, losses, divergence, size, half, row_weight, smoothing, half_weight,
-    BIAS: tl.constexpr, COUNTS: tl.constexpr, BLOCK: tl.constexpr,
+    logits, bias, expected, counts, teacher, losses, divergence, half, half_weight, size, row_weight, smoothing,
+    teacher_weight, BIAS: tl.constexpr, COUNTS: tl.constexpr, TEACHER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     mask = i < size
@@ -102,6 +114,8 @@ def _pair_loss(
     tl.store(divergence + first_row, pair_divergence)
     tl.store(divergence + second_row, pair_divergence)
     q = tl.where(i == tl.load(expected + row), 1.0 - smoothing, 0.0) + smoothing / size
+    if TEACHER:
+        q += teacher_weight * (tl.load(teacher + first_row * size + i, mask, 0.0).to(tl.float32) - q)
     tl.store(losses + first_row, -tl.sum(tl.where(mask, q * log_first, 0.0), 0))
     tl.store(losses + second_row, -tl.sum(tl.where(mask, q * log_second, 0.0), 0))
     towards = half_weight * (p_first - p_second)

@@ -89,6 +89,10 @@ class Task(ABC):
         """Return the batches of an epoch in order: a pure function of its number, of the batch size, a fraction of
         the recipe's, and of whether text has its `canonical` segmentation (a task may have no other)."""
 
+    def place_on(self, device: torch.device) -> nn.Module:
+        """Move the model, and whatever else its loss needs, to a device; return the model."""
+        return self.model.to(device)
+
     def can_capture(self, device: torch.device) -> bool:
         """Return whether updates on this device can be captured as CUDA graphs. Then batches come in few shapes, all
         their tensors lie on the device, and the loss depends on these alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -57,6 +58,10 @@ def test_train_again_is_refused_and_resume_returns_at_once(files: Path, inside: 
         (["PAIRS", "--out", "OUT", "--minutes", "inf"], "minutes"),
         (["PAIRS", "--out", "OUT", "--minutes", "nan"], "minutes"),
         (["PAIRS", "--out", "FOLDER", "--overwrite"], "card.json"),
+        (["PAIRS", "--out", "OUT", "--teacher", "nowhere"], "nowhere"),
+        (["PAIRS", "--out", "OUT", "--teacher", "FOLDER"], "card.json"),
+        (["PAIRS", "--out", "OUT", "--best", "--teacher", "MODEL"], "--teacher: no effect here; --best trains its own"),
+        (["PAIRS", "--out", "OUT", "--task", "classify", "--teacher", "MODEL"], "teachers are for translating"),
     ],
 )
 def test_a_mistake_in_train_is_one_line(
@@ -64,6 +69,7 @@ def test_a_mistake_in_train_is_one_line(
 ) -> None:
     (tmp_path / "folder").mkdir()
     names = {"PAIRS": files / "pairs.tsv", "OUT": tmp_path / "out", "FOLDER": tmp_path / "folder"}
+    names |= {"MODEL": files / "model"}
     given = [str(names.get(each, each)).replace("PAIRS/", f"{names['PAIRS']}/") for each in arguments]
     assert message in refused(inside("train", "--quiet", *SETTINGS, *given))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder"], "nothing was begun"
@@ -75,6 +81,17 @@ def test_a_training_is_repeated_from_its_card(files: Path, tmp_path: Path, insid
     assert done.stderr.endswith("the weights are those of the card, bit for bit\n")
     first, second = ((folder / "model.safetensors").read_bytes() for folder in (files / "model", tmp_path / "again"))
     assert first == second
+
+
+def test_a_student_and_its_repetition(files: Path, tmp_path: Path, inside: Inside) -> None:
+    """--from-card finds the teacher by its path in the card, or where --teacher says."""
+    teacher = copytree(files / "model", tmp_path / "teacher")
+    done = inside("train", files / "pairs.tsv", "--out", tmp_path / "m", "--teacher", teacher, *SETTINGS)
+    assert done.returncode == 0, done.stderr
+    moved, again = teacher.rename(tmp_path / "moved"), ("train", "--from-card", tmp_path / "m", "--out", tmp_path / "n")
+    assert f"{teacher}: there is no such file now; expected the same teachers as --teacher" in refused(inside(*again))
+    done = inside(*again, "--teacher", moved)
+    assert "bit for bit" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ PARTS = {
     "hard": ["test_kernels.py", "-k", "test_fused_hard"],
     "torch": ["test_kernels.py", "-k", "test_torch"],
     "anywhere": ["test_kernels.py", "-k", "test_anywhere"],
+    "loss": ["test_loss.py"],
     "library": ["test_library.py"],
     "translators": ["test_translators.py"],
     "runs": ["test_runs.py"],

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, kl_div, linear
+from torch.nn.functional import cross_entropy, linear, one_hot
 
 from regard.training.loss import CPU_ROWS, smoothed_loss
+from tests.training.loss_oracle import drawn_teacher, pair_divergences, teacher_loss
 
 
 def drawn(rows: int, size: int = 23, features: int = 7, dtype: torch.dtype = torch.float64) -> list[Tensor]:
@@ -126,12 +127,8 @@ def torch_consistency(
     """(R-Drop's loss, halved; the cross-entropy of each row) by torch's own functions; PAD is 0."""
     logits = linear(*tensors)
     rows = cross_entropy(logits, expected, label_smoothing=smoothing, reduction="none", ignore_index=0)
-    first, second = (half.log_softmax(-1) for half in logits.chunk(2))
-    both_ways = kl_div(second, first, log_target=True, reduction="none") + kl_div(
-        first, second, log_target=True, reduction="none"
-    )
     real = expected.chunk(2)[0] != 0
-    divergence = (both_ways.sum(-1) * real).sum() / real.sum()
+    divergence = (pair_divergences(logits) * real).sum() / real.sum()
     return rows.sum() / (expected != 0).sum() + 0.5 * weight * 0.5 * divergence, rows
 
 
@@ -157,3 +154,62 @@ def test_equal_passes_have_no_divergence() -> None:
     alone, _ = smoothed_loss(output, weight, bias, expected, 0.1)
     twice, _ = smoothed_loss(output.repeat(2, 1), weight, bias, expected.repeat(2), 0.1, consistency=5.0)
     torch.testing.assert_close(alone, twice)
+
+
+def drawn_pairs(lowest: int, consistency: float, pairs: int = CPU_ROWS // 2 + 3) -> tuple[Tensor, Tensor]:
+    """expected [2 · pairs], of which some are padding if the lowest is 0, and a teacher, senseless for padding."""
+    expected = torch.randint(lowest, 5, (pairs,)).repeat(2)
+    teacher = drawn_teacher(pairs if consistency else 2 * pairs, 23)
+    return expected, torch.where(expected[: len(teacher), None] == 0, 1e3 * torch.randn_like(teacher), teacher)
+
+
+@pytest.mark.parametrize("teacher_weight", [0.3, 1.0])
+@pytest.mark.parametrize("consistency", [0.0, 5.0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("lowest", [0, 1])  # 0: some rows are padding
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_teacher_is_mixed_into_the_target(
+    teacher_weight: float, consistency: float, smoothing: float, lowest: int, with_bias: bool, dtype: torch.dtype
+) -> None:
+    expected, teacher = drawn_pairs(lowest, consistency)
+    teacher = teacher.to(dtype)
+    tensors = drawn(len(expected))[: 3 if with_bias else 2]
+    output, weight, bias = (*tensors, None)[:3]
+    padding = None if lowest else 0
+    ours, each = smoothed_loss(output, weight, bias, expected, smoothing, padding, consistency, teacher, teacher_weight)
+    right, rows = teacher_loss(linear(*tensors), expected, smoothing, consistency, teacher, teacher_weight)
+    torch.testing.assert_close(ours, right, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(each, rows, rtol=1e-12, atol=1e-12)
+    for mine, theirs in zip(torch.autograd.grad(ours, tensors), torch.autograd.grad(right, tensors), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("consistency", [0.0, 5.0])
+def test_a_teacher_of_weight_zero_changes_no_bit(consistency: float) -> None:
+    expected, teacher = drawn_pairs(0, consistency)
+    tensors = drawn(len(expected), dtype=torch.float32)
+    with_teacher = smoothed_loss(*tensors, expected, 0.1, 0, consistency, teacher, 0.0)
+    without = smoothed_loss(*tensors, expected, 0.1, 0, consistency)
+    both = [[*result, *torch.autograd.grad(result[0], tensors)] for result in (with_teacher, without)]
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(*both, strict=True))
+
+
+def test_a_certain_teacher_is_the_expected_token() -> None:
+    tensors, expected = drawn(8), torch.randint(0, 23, (8,))
+    ours, _ = smoothed_loss(*tensors, torch.zeros_like(expected), 0.1, None, 0.0, one_hot(expected, 23).float(), 1.0)
+    torch.testing.assert_close(ours, smoothed_loss(*tensors, expected, 0.0)[0])
+
+
+def test_a_teacher_gets_no_gradient() -> None:
+    tensors, teacher = drawn(8), drawn_teacher(8, 23).requires_grad_()
+    loss, _ = smoothed_loss(*tensors, torch.randint(0, 23, (8,)), 0.1, None, 0.0, teacher, 0.5)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert teacher.grad is None and all(each.grad is not None for each in tensors)
+
+
+@pytest.mark.parametrize("consistency", [0.0, 5.0])
+def test_a_teacher_of_another_shape_is_refused(consistency: float) -> None:
+    given, wanted = (8, 4) if consistency else (4, 8)
+    with pytest.raises(ValueError, match=rf"teacher has shape \({given}, 23\); expected \({wanted}, 23\)"):
+        smoothed_loss(*drawn(8), torch.randint(0, 23, (8,)), 0.1, None, consistency, drawn_teacher(given, 23), 0.5)

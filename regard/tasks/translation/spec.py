@@ -29,6 +29,7 @@ from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TimeLi
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
 from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
+from regard.tasks.translation.distillation import TaughtPairs, Teacher
 from regard.tasks.translation.final_scoring import ScoringEffort, final_results, sources_in_time
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
@@ -79,16 +80,26 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         read = self.read(given)
         limit, large = recipe.training.max_characters, is_large(given)
         data = read_large(given, read, limit, screen) if large else read_text_data(given, read, _summary, limit, screen)
-        if given.extra is None:
+        if given.extra is not None:
+            extra = read_corpus(given.extra, False, self.read(replace(given, reverse=False)))
+            data = with_extra_pairs(data, extra, screen) if large else with_extra(data, extra, screen)
+        if not given.teachers:
             return data
-        extra = read_corpus(given.extra, False, self.read(replace(given, reverse=False)))
-        return with_extra_pairs(data, extra, screen) if large else with_extra(data, extra, screen)
+        if large:
+            raise ValueError("teachers: expected none with a corpus that is not read into memory")
+        screen.say(f"taught by {', '.join(map(str, given.teachers))}")
+        return TaughtPairs.of(data, self._teacher([Path(each) for each in given.teachers]))
+
+    def _teacher(self, places: Sequence[Path]) -> Teacher:
+        """Return the teacher that the translators of these folders make together."""
+        return Teacher.of(self.ensemble(self.load(places[0], "cpu", "auto"), places[1:]))
 
     def task(self, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
         recipe = data.recipe(recipe)
         if isinstance(data.train, StoredPairs):
             return large_task(data, recipe, seed)
-        return TranslationTask.of(data.train, data.dev, recipe, seed, data.extra or (), data.weights)
+        teacher = data.teacher if isinstance(data, TaughtPairs) else None
+        return TranslationTask.of(data.train, data.dev, recipe, seed, data.extra or (), data.weights, teacher=teacher)
 
     def tuned_task(self, model: Translator, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:
         assert not isinstance(model.model, EnsembleModel)

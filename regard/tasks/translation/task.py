@@ -26,6 +26,7 @@ from regard.runtime.precision import Precision
 from regard.search.hypothesis import LengthLimit
 from regard.tasks.text_task import LOADING_SECONDS, TextTask
 from regard.tasks.translation.anchors import find_anchors
+from regard.tasks.translation.distillation import Teacher
 from regard.tasks.translation.final_scoring import ScoringEffort, final_results
 from regard.tasks.translation.guide import Guide, guided_loss
 from regard.tasks.translation.linked_terms import find_terms
@@ -71,6 +72,7 @@ class TranslationTask(TextTask):
     dev: Sequence[Pair]
     seed: int
     guide: Guide | None = None  # where attention should look, with guided attention
+    teacher: Teacher | None = None  # whose distributions the model learns
     skipped: Sequence[str] = ()
     batch_given: bool = False
     longest_source: int = 0  # tokens of the longest source in training, the end token counted
@@ -88,13 +90,16 @@ class TranslationTask(TextTask):
         extra: Sequence[Pair] = (),
         weights: Sequence[float] | None = None,
         tuned: TunedModel | None = None,
+        teacher: Teacher | None = None,
     ) -> TranslationTask:
         """Return the task. Vocabularies and sizes follow from `train` alone, whose weights are `weights`; `extra` are
-        further training pairs. A model that is `tuned` has both already."""
-        batch_given = recipe.training.batch_given
+        further training pairs. A model that is `tuned` has both already; the vocabularies of a `teacher` are used."""
+        batch_given, known = recipe.training.batch_given, tuned or teacher
+        if teacher:
+            recipe = replace(recipe, vocabulary=teacher.vocabulary_of(recipe))
         recipe = recipe.fitted(len(train), mean_words(train), shared_letters(train))
         training = recipe.training
-        vocabularies = tuned.vocabularies if tuned else learn_vocabularies(train, recipe)
+        vocabularies = known.vocabularies if known else learn_vocabularies(train, recipe)
         source, target = vocabularies.source, vocabularies.target
         variety = replace(
             variety_of(recipe),
@@ -123,7 +128,7 @@ class TranslationTask(TextTask):
         if tuned:
             limit, longest = limit.covering(tuned.limit), max(longest, tuned.longest_source)
             several = max(several, tuned.several_sentences)
-        parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, within.skipped, batch_given)
+        parts = (recipe, vocabularies, examples, model, limit, dev, seed, guide, teacher, within.skipped, batch_given)
         return cls(*parts, longest, several, len(single), _row_weights(weights, within.train, len(train)))
 
     @property
@@ -187,7 +192,13 @@ class TranslationTask(TextTask):
 
     def can_capture(self, device: torch.device) -> bool:
         on_device = self.guide is None and self.recipe.training.scheduled_sampling == 0
-        return on_device and self.model.can_capture(device)
+        taught = self.teacher is None or self.teacher.can_capture(device)
+        return on_device and taught and self.model.can_capture(device)
+
+    def place_on(self, device: torch.device) -> TranslationModel:
+        if self.teacher is not None:
+            self.teacher.model.to(device)
+        return self.model.to(device)
 
     def loss_counts(self, batch: Batch) -> Tensor:
         """Return the numbers of target tokens and, with guided attention, of those with a link."""
@@ -204,9 +215,10 @@ class TranslationTask(TextTask):
 
     def loss(self, batch: Batch, progress: Progress, shares: Shares = ONE) -> tuple[Tensor, Tensor]:
         """Return the cross-entropy, plus the loss terms of consistency training, of guided attention, and of REINFORCE
-        for hard attention."""
+        for hard attention. A teacher's distributions are part of the targets."""
         training = self.recipe.training
         seen = batch.masked(training.masked)
+        taught = None if self.teacher is None else self.teacher.probabilities(batch if training.consistency else seen)
         batch = batch.followed_by(seen) if training.consistency else seen
         plan = progress.plan or Schedule(10**9, (), training.warmup)
         sampling = plan.sampling(progress.update, training)
@@ -216,7 +228,8 @@ class TranslationTask(TextTask):
         layer = self.model.output
         padding = PAD if batch.token_indices is None else None
         smoothing, consistency = training.label_smoothing, training.consistency or 0.0
-        loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, smoothing, padding, consistency)
+        terms = smoothing, padding, consistency, taught, training.distillation
+        loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, *terms)
         cross_entropy = losses.sum() / (expected != PAD).sum() if consistency else loss.detach()
         if decoded.log_probability is not None and self.model.reinforced:
             loss = loss + _reinforce_loss(decoded.log_probability, batch.expected != PAD, losses, progress)
