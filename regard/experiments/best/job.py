@@ -20,7 +20,6 @@ class MemberJob:
     run: str  # the folder of the model
     data: str
     dev: str
-    reverse: bool
     recipe: str  # as TOML
     seed: int
     minutes: float | None
@@ -45,7 +44,6 @@ class MemberJob:
             self.data,
             self.run,
             dev=self.dev,
-            reverse=self.reverse,
             recipe=from_toml(self.recipe),
             minutes=self.minutes,
             resume=bool(self._card),

@@ -1,11 +1,7 @@
-"""Translations of the training text by trained models, as further training pairs.
+"""Translations (x, ŷ) of sources x by an ensemble, as further training pairs: sequence-level knowledge distillation
+(Kim and Rush 2016).
 
-    (x, ŷ)   ŷ: the translation of a source x by an ensemble: sequence-level distillation (Kim and Rush 2016)
-    (x̂, y)   x̂: sampled from a model of the other direction for a target y: back-translation (Sennrich et al. 2016;
-             sampling: Edunov et al. 2018)
-
-Together with the pairs themselves this is data diversification (Nguyen et al. 2020). The work is done in pieces, each a
-file, so that it can be interrupted and resumed at any moment.
+The work is done in pieces, each a file, so that it can be interrupted and resumed at any moment.
 """
 
 from __future__ import annotations
@@ -23,7 +19,6 @@ from regard.tasks.translation.search_options import Search
 from regard.training.progress import Screen
 
 PIECE = 2000  # texts per file
-SAMPLED = Search(sample=True, top_p=0.95)
 
 
 def translate_in_pieces(

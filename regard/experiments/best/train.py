@@ -48,7 +48,6 @@ def train_best(
     overwrite: bool = False,
     keep_ensemble: bool = False,
     members: int | None = None,
-    backward: int | None = None,
     jobs: int | None = None,
     languages: tuple[str, str] | None = None,
     seed: int = 1,
@@ -61,25 +60,21 @@ def train_best(
     """Train the best translator or classifier that we know to get from the same data, and keep it in the folder `out`.
 
     The arguments are those of `regard.train`, and the number of models that teach the final one, or of a classifier the
-    number of folds (`members`: 4), that of translators of the other direction, which translate the targets back
-    (`backward`: 0), and how many train at a time (`jobs`: as many as there are cores, or all on a GPU). `keep_ensemble`
-    keeps the members, in `out`/ensemble. Until the end, everything stands in `out`.parts, and `resume` goes on from
-    there.
+    number of folds (`members`: 4), and how many train at a time (`jobs`: as many as there are cores, or all on a GPU).
+    `keep_ensemble` keeps the members, in `out`/ensemble. Until the end, everything stands in `out`.parts, and `resume`
+    goes on from there.
     """
     launch.refuse("best", "trains its models in processes of its own, one on each GPU")
     began, screen = time.monotonic() if began is None else began, screen or Silent()
     spec, given = task_named(task), Given(data, dev, reverse, languages)
-    _check(spec, given, minutes, members=members, backward=backward, jobs=jobs)
+    _check(spec, given, minutes, members=members, jobs=jobs)
     if threads is not None:
         torch.set_num_threads(threads)
     autocast(precision, where := read_device(device))  # raises an error for an unknown precision before it reads
     folder, chosen = folder_path(out), spec.recipe(recipe, settings)
     if spec.name == CLASSIFICATION.name:
         classification.candidate_members(chosen.model)  # raises an error for weights before anything is written
-    work, counts = (
-        WorkFolder.beside(folder),
-        (members or MEMBERS[spec.name], translation.BACKWARD if backward is None else backward),
-    )
+    work, count = WorkFolder.beside(folder), members or MEMBERS[spec.name]
     _check_folders(folder, work, resume, overwrite)
     if resume and not work.begun:
         screen.say(f"{folder}: training has ended: nothing to resume; --overwrite begins anew")
@@ -92,7 +87,7 @@ def train_best(
         recipes: tuple[Recipe, ...] = (chosen,)
         if spec.name == TRANSLATION.name:
             recipes = member_recipes(chosen, len(read.train), budget, (settings or {}) if recipe is None else None)
-        run = _BestRun(spec, given, read, work, recipes, seed, counts, device, precision, screen, began, minutes, jobs)
+        run = _BestRun(spec, given, read, work, recipes, seed, count, device, precision, screen, began, minutes, jobs)
         return run.finish(folder, resume, keep_ensemble)
 
 
@@ -106,7 +101,7 @@ class _BestRun:
     work: WorkFolder
     recipes: tuple[Recipe, ...]  # of the members, in turn; the first is that of the result
     seed: int
-    counts: tuple[int, int]  # members, and those of the other direction
+    members: int
     device: str | None
     precision: Precision
     screen: Screen
@@ -133,7 +128,7 @@ class _BestRun:
         """Create the work folder, or check that it began with the same arguments."""
         data, recipes = self.data, "\n".join(map(to_toml, self.recipes))
         plan = {"data": data.digest, "dev data": data.dev_digest, "seed": self.seed, "recipe or settings": recipes}
-        plan |= {"number of models": list(self.counts)}
+        plan |= {"number of models": self.members}
         if resume:
             self.work.check_same(plan, folder)
         else:
@@ -142,7 +137,7 @@ class _BestRun:
     def train(self) -> None:
         """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
         if not self.is_translator:
-            each = None if self.minutes is None else self.minutes / (self.counts[0] + 1)
+            each = None if self.minutes is None else self.minutes / (self.members + 1)
             classification.train_best_classifier(
                 self.data.train,
                 self.data.dev,
@@ -151,7 +146,7 @@ class _BestRun:
                 recipe=self.recipes[0],
                 minutes=each,
                 seed=self.seed,
-                members=self.counts[0],
+                members=self.members,
                 device=self.device,
                 precision=self.precision,
                 screen=self.screen,
@@ -159,10 +154,10 @@ class _BestRun:
             classification.note_run(self.work)
             return
         on_gpu = read_device(self.device).type == "cuda"
-        jobs = self.jobs or (sum(self.counts) if on_gpu else available_cores())
+        jobs = self.jobs or (self.members if on_gpu else available_cores())
         began, seconds = self.began - self.work.spent, limit_seconds(self.minutes)
         machine = (self.device, self.precision, self.screen, began, seconds)
-        BestTranslation(self.given, self.work, self.recipes, self.seed, *machine, *self.counts, jobs).run()
+        BestTranslation(self.given, self.work, self.recipes, self.seed, *machine, self.members, jobs).run()
 
 
 def _check(spec: TaskSpec[Any, Any], given: Given, minutes: float | None, **counts: int | None) -> None:
@@ -175,7 +170,7 @@ def _check(spec: TaskSpec[Any, Any], given: Given, minutes: float | None, **coun
     spec.check_given(given)
     for name, count in counts.items():
         if count is not None:
-            whole_number("best", name, count, minimum=0 if name == "backward" else 1)
+            whole_number("best", name, count, minimum=1)
 
 
 def _check_folders(folder: Path, work: WorkFolder, resume: bool, overwrite: bool) -> None:

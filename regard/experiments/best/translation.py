@@ -1,11 +1,11 @@
 """The best translator from the same pairs alone.
 
-    1  members   models of different seeds, on a GPU of both kinds, with consistency training
-    2  teaching  an ensemble of the best members translates the training sources
-    3  student   one model of the usual size learns from the pairs and from these translations
+    1  members    models of different seeds, on a GPU of both kinds, with consistency training
+    2  teachers   the best members, as an ensemble, translate the training sources, and new sentences made from these
+    3  student    one model of the usual size learns the pairs and these translations, and for each of their tokens the
+                  distribution of the teachers
 
-Of the student and the members of its kind, the one with the highest chrF++ on dev is the result. If models of the other
-direction are asked for, they translate the targets back, and the student learns from that too.
+Of the student and the members of its kind, the one with the highest chrF++ on dev is the result.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from regard.config.recipe import Recipe
 from regard.config.recipe_text import default_translation_recipe, to_toml
 from regard.config.sizes import SMALL_CORPUS, Budget, consistency
 from regard.experiments.best.job import MemberJob
-from regard.experiments.best.synthetic import SAMPLED, translate_in_pieces
-from regard.experiments.best.work import DEV, MEMBER, STUDENT, TRAIN, WorkFolder
+from regard.experiments.best.recombination import recombined
+from regard.experiments.best.synthetic import translate_in_pieces
+from regard.experiments.best.work import DEV, MEMBER, STUDENT, SYNTHETIC, TEACHERS, TRAIN, WorkFolder
 from regard.experiments.processes import RunProcess, run_all
 from regard.metrics.translation import chrf, group
 from regard.runtime.precision import Precision, gpu_names, read_device
@@ -37,8 +38,7 @@ from regard.text.pairs import Pair
 from regard.training.progress import Screen, Silent, clock
 
 MEMBERS = 4  # models whose ensemble teaches the student
-BACKWARD = 0  # models of the other direction: what they sampled lowered the student's score (docs/best.md)
-BACK = "backward"  # names of models of the other direction begin with this
+RECOMBINED = 2.0  # new sources at most, as a multiple of the training sources
 MEMBER_TIME = 0.5  # the fraction of the time limit for all members together
 
 
@@ -80,17 +80,15 @@ class BestTranslation:
     began: float
     seconds: float | None  # the time limit of the whole run
     members: int
-    backward: int
     jobs: int  # trainings at a time
 
     def run(self) -> None:
         """Train everything that is not trained yet; in the end the best model is the student of the work folder."""
         names = [f"{MEMBER}-{number + 1}" for number in range(self.members)]
-        backward = [f"{BACK}-{number + 1}" for number in range(self.backward)]
         try:
-            self._train_members([*names, *backward])
-            extra = self._synthetic_pairs(names, backward)
-            self._train_student(extra)
+            self._train_members(names)
+            teachers = self._teachers(names)
+            self._train_student(self._synthetic_pairs(teachers), teachers)
             self._choose(names)
         finally:
             self.work.add_spent(self._elapsed)
@@ -122,8 +120,7 @@ class BestTranslation:
             run=str(self.work.path / name),
             data=str(self.work.path / TRAIN),
             dev=str(self.work.path / DEV),
-            reverse=name.startswith(BACK),
-            recipe=to_toml(self.recipes[0 if name.startswith(BACK) else number % len(self.recipes)]),
+            recipe=to_toml(self.recipes[number % len(self.recipes)]),
             seed=self.seed + number,
             minutes=None if self.seconds is None else MEMBER_TIME * self.seconds / rounds / 60,
             threads=None,
@@ -147,47 +144,48 @@ class BestTranslation:
     def _load(self, folder: Path) -> Translator:
         return load_for(TRANSLATION, folder, self.device, self.precision)
 
-    # 2 teaching
+    # 2 teachers
 
-    def _teacher(self, names: Sequence[str]) -> Translator:
-        """Return the ensemble of the best members: as many as give the highest chrF++ on dev."""
+    def _teachers(self, names: Sequence[str]) -> list[str]:
+        """Return the best members: as many as have the highest chrF++ on dev as an ensemble. An interrupted run keeps
+        its choice."""
+        return self.work.noted(TEACHERS, lambda: self._best_ensemble(names))
+
+    def _best_ensemble(self, names: Sequence[str]) -> list[str]:
         scores = {name: self._member_score(name) for name in names}
-        first, *others = [self._load(self.work.path / name) for name in sorted(names, key=lambda name: -scores[name])]
+        ranked = sorted(names, key=lambda name: -scores[name])
+        members = [self._load(self.work.path / name) for name in ranked]
         sources, references = group([Pair(source, target, 0) for source, target in self.work.texts(DEV)])
         by_size = {1: max(scores.values())}
         for size in range(2, len(names) + 1):
-            ensemble = first.ensemble(*others[: size - 1])
+            ensemble = members[0].ensemble(*members[1:size])
             by_size[size] = chrf(ensemble.translate(sources, ensemble.search), references)
         listed = ", ".join(f"{score:.1f}" for score in by_size.values())
         size = max(by_size, key=lambda size: by_size[size])
         self.screen.say(f"dev chrF++ of the best member, the best two, …: {listed}; number that teach: {size}")
-        return first.ensemble(*others[: size - 1]) if size > 1 else first
+        return ranked[:size]
 
     def _member_score(self, name: str) -> float:
         """Return the chrF++ of a member on dev."""
         return float(folders.read_card(self.work.path / name)["scores"]["chrf"])
 
-    def _synthetic_pairs(self, forward: Sequence[str], backward: Sequence[str]) -> list[tuple[str, str]]:
-        """Return (source, translation by the ensemble), and (translation back, target)."""
-        sources, targets = (list(dict.fromkeys(side)) for side in zip(*self.work.texts(TRAIN), strict=True))
-        ensemble, folder = self._teacher(forward), self.work.path / "synthetic"
-        also = f" and {len(targets):,} targets" if backward else ""
-        self.screen.say(f"translating {len(sources):,} sources{also} of the training pairs")
-        translations = translate_in_pieces(
-            ensemble, sources, ensemble.search, folder / "forward", self.seed, self.screen
-        )
-        extra = list(zip(sources, translations, strict=True))
-        for name in backward:
-            model = self._load(self.work.path / name)
-            back = translate_in_pieces(model, targets, SAMPLED, folder / name, self.seed, self.screen)
-            extra += zip(back, targets, strict=True)
+    def _synthetic_pairs(self, teachers: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the teachers' translations of the training sources and of new sources, as (source, translation)."""
+        sources = list(dict.fromkeys(source for source, _ in self.work.texts(TRAIN)))
+        dev_sources = (source for source, _ in self.work.texts(DEV))
+        new = recombined(sources, round(RECOMBINED * len(sources)), self.seed, dev_sources)
+        first, *others = (self._load(self.work.path / name) for name in teachers)
+        ensemble = first.ensemble(*others) if others else first
+        self.screen.say(f"translating {len(sources):,} training sources and {len(new):,} new ones made from them")
+        texts, folder = [*sources, *new], self.work.path / SYNTHETIC
+        translations = translate_in_pieces(ensemble, texts, ensemble.search, folder, self.seed, self.screen)
         self.screen.close()
         self.work.add_spent(self._elapsed)
-        return [pair for pair in extra if all(pair)]
+        return [pair for pair in zip(texts, translations, strict=True) if all(pair)]
 
     # 3 student
 
-    def _train_student(self, extra: Sequence[tuple[str, str]]) -> None:
+    def _train_student(self, extra: Sequence[tuple[str, str]], teachers: Sequence[str]) -> None:
         """Train the final model. Its vocabularies and sizes follow from the pairs alone, as those of the members."""
         self.screen.say("training the student")
         self._check_data()
@@ -196,6 +194,7 @@ class BestTranslation:
             self.work.student,
             dev=self.given.dev,
             extra=extra,
+            teachers=[self.work.path / name for name in teachers],
             reverse=self.given.reverse,
             recipe=self.recipes[0],
             minutes=None if self.seconds is None else max(0.05, (self.seconds - self._elapsed) / 60),

@@ -4,7 +4,8 @@
     NAME.parts/train.jsonl     the pairs, as split into training and dev
     NAME.parts/dev.jsonl
     NAME.parts/MEMBER/         the folder of a model, as `regard train` makes it
-    NAME.parts/synthetic/      translations of the training text
+    NAME.parts/teachers.json   the members that teach the student
+    NAME.parts/synthetic/      their translations
     NAME.parts/student/        the final model, until it is complete and takes its place
 
 It stands next to the folder of the model, and is deleted in the end.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from regard.runtime.files import remove_folder
 from regard.text.pairs import Pair
 from regard.training.progress import Screen
 
-PLAN, SPENT, STUDENT = "plan.json", "spent.json", "student"
+PLAN, SPENT, TEACHERS, SYNTHETIC, STUDENT = "plan.json", "spent.json", "teachers.json", "synthetic", "student"
 MEMBER = "member"  # names of the models that teach the student begin with this
 TRAIN, DEV = FILES = ("train.jsonl", "dev.jsonl")
 
@@ -95,6 +96,13 @@ class WorkFolder:
         """Return the (source, target) texts of a file of pairs: TRAIN or DEV."""
         rows = map(json.loads, filter(None, (self.path / name).read_text(encoding="utf-8").split("\n")))
         return [(row["source"], row["target"]) for row in rows]
+
+    def noted(self, name: str, choose: Callable[[], list[str]]) -> list[str]:
+        """Return the names that the run chose and wrote into the file `name`; the first time, choose and write them."""
+        path = self.path / name
+        if not path.is_file():
+            folders.write(path, json.dumps(choose()))
+        return list(map(str, json.loads(path.read_text(encoding="utf-8"))))
 
     def keep_members(self, out: Path, screen: Screen) -> None:
         """Move the members into the final model's folder, those that are not there yet."""

@@ -23,7 +23,7 @@ from tests.training import toy, toy_labels
 
 
 def run(out: Path, **options: Any) -> Translator:
-    given: dict[str, Any] = {"members": 2, "backward": 1, "jobs": 1} | options
+    given: dict[str, Any] = {"members": 2, "jobs": 1} | options
     translator = train_best(toy.PAIRS, out, settings=toy.TINY, device="cpu", **given)
     assert isinstance(translator, Translator)
     return translator
@@ -35,11 +35,12 @@ def test_one_model_remains(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m"]
     card, plain = translator.card, regard.train(toy.PAIRS, tmp_path / "plain", settings=toy.TINY, device="cpu").card
     assert card["parameters"] == plain["parameters"] and card["data"]["sha256"] == plain["data"]["sha256"]
-    assert card["data"]["dev_pairs"] == plain["data"]["dev_pairs"] and card["data"]["extra_sha256"]
+    assert card["data"]["dev_pairs"] == plain["data"]["dev_pairs"]
+    assert card["data"]["extra_sha256"] and card["data"]["teachers_sha256"]
     assert set(card["best"]) == {"run", "chosen", "student", "member-1", "member-2"}
     scores = {name: score for name, score in card["best"].items() if name not in ("run", "chosen")}
     assert scores[card["best"]["chosen"]] == max(scores.values()) == card["scores"]["chrf"]
-    for part in ("training member-1", "training member-2", "training backward-1", "training the student", "so far"):
+    for part in ("training member-1", "training member-2", "new ones made from them", "training the student", "so far"):
         assert part in screen.text
     screen = toy.Watcher()
     run(tmp_path / "m", resume=True, screen=screen)
@@ -76,10 +77,35 @@ def test_the_members_that_teach_are_chosen_on_dev(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(translation, "translate_in_pieces", recorded)
     screen = toy.Watcher()
-    run(tmp_path / "m", members=4, backward=0, screen=screen)
+    run(tmp_path / "m", members=4, screen=screen)
     assert sizes == [4] and "60.0, 50.0, 70.0; number that teach: 4" in screen.text
-    run(tmp_path / "n", members=3, backward=0)
+    run(tmp_path / "n", members=3)
     assert sizes == [4, 2]
+
+
+def test_the_student_learns_from_the_chosen_members_and_from_new_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its training gets their folders, their translations of all training sources, and those of sentences made from
+    these; a run that is resumed keeps the choice, though the scores would now give another one."""
+    given: list[dict[str, Any]] = []
+    original, scores, new = translation.train, iter([90.0, 0.0]), ["Sita sees Rahul.", "My friend likes the girl."]
+    monkeypatch.setattr(translation, "recombined", lambda *_: new)
+
+    def train(*arguments: Any, **options: Any) -> Any:
+        given.append(options)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(translation, "train", train)
+    monkeypatch.setattr(translation, "chrf", lambda *_: next(scores))
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "m", screen=InterruptingScreen("the student"))
+    run(tmp_path / "m", resume=True)
+    first, again = given
+    assert sorted(folder.name for folder in first["teachers"]) == ["member-1", "member-2"]
+    assert (again["teachers"], again["extra"]) == (first["teachers"], first["extra"])
+    sources, known = {source for source, _ in first["extra"]}, {source for source, _ in toy.PAIRS}
+    assert sources - known == set(new) and len(sources & known) == 64, "dev is not translated"
 
 
 def test_members_of_both_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +140,7 @@ def test_on_a_gpu_members_are_of_both_kinds(kind: str) -> None:
         assert len(translation.member_recipes(chosen, pairs, budget, settings)) == 1
 
 
-MODELS = ["member-1", "member-2", "backward-1", "the student"]
+MODELS = ["member-1", "member-2", "the student"]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -140,14 +166,14 @@ def test_members_side_by_side_are_the_same(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(translation, "available_cores", lambda: 2)
     screen = toy.Watcher()
     ours, theirs = run(tmp_path / "m", jobs=2, screen=screen), run(tmp_path / "whole")
-    assert "3 models: member-1, member-2, backward-1; 2 at a time" in screen.text
-    assert "backward-1: chrF++" in screen.text
+    assert "2 models: member-1, member-2; 2 at a time" in screen.text
+    assert "member-2: chrF++" in screen.text
     assert ours.card["best"] == theirs.card["best"]
 
 
 def test_a_member_that_fails_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translation, "to_toml", lambda _: "base = 3")
-    with pytest.raises(ValueError, match=r"(member|backward)-[12]: .*base: expected"):
+    with pytest.raises(ValueError, match=r"member-[12]: .*base: expected"):
         run(tmp_path / "m", jobs=3)
 
 
@@ -243,7 +269,7 @@ def test_data_that_change_before_the_student_is_trained_are_noticed(
         return original(self, *names)
 
     def best(**options: Any) -> None:
-        train_best(data, tmp_path / "m", settings=toy.TINY, members=1, backward=0, device="cpu", jobs=1, **options)
+        train_best(data, tmp_path / "m", settings=toy.TINY, members=1, device="cpu", jobs=1, **options)
 
     monkeypatch.setattr(translation.BestTranslation, "_synthetic_pairs", changes)
     with pytest.raises(ValueError, match="the data changed since the run began; go on with --resume"):
