@@ -1,13 +1,14 @@
 """Multinomial logistic regression on sparse features, fitted to convergence.
 
-    minimize over W, b:   Σ_n w_n CE(softmax(W x_n + b), q_n) + ‖W‖² / (2 C)
+    minimize over V, b:   Σ_n w_n CE(softmax(W x_n + b), q_n) + ‖V‖² / (2 C),      W = S ∘ V
 
 x_n are sparse rows, q_n the label distribution of a text (one-hot, or soft labels), w_n its weight. The problem is
-convex; L-BFGS starts at 0, so the result depends on the data alone. As in scikit-learn, a larger C regularizes less.
+convex; L-BFGS starts at 0, so the result depends on the data alone. As in scikit-learn, a larger C regularizes less. A
+weight with a larger scale S, which is 1 if not given, is regularized less, too.
 
 A regression that is fitted further starts at its weights W', b', and is regularized towards them instead of towards 0:
 
-    minimize over W, b:   Σ_n w_n CE(softmax(W x_n + b), q_n) + (‖W − W'‖² + ‖b − b'‖²) / (2 C)
+    minimize over V, b:   Σ_n w_n CE(softmax(W x_n + b), q_n) + (‖V‖² + ‖b − b'‖²) / (2 C),      W = W' + S ∘ V
 """
 
 from __future__ import annotations
@@ -54,19 +55,24 @@ class SparseProduct:
 
 
 def logistic_regression(
-    features: SparseRows, targets: Tensor, weights: Tensor, c: float, before: tuple[Tensor, Tensor] | None = None
+    features: SparseRows,
+    targets: Tensor,
+    weights: Tensor,
+    c: float,
+    scale: Tensor | None = None,
+    before: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the weights W [F, C] and the bias [C], given label distributions [N, C] and weights [N] of the texts.
 
-    `before` are the weights and the bias of a regression that is fitted further.
+    `scale` is S [F, C]. `before` are the weights and the bias of a regression that is fitted further.
     """
     forward, backward = SparseProduct(features), SparseProduct(features.transposed)
     zeros = torch.zeros(features.shape[1], targets.shape[1]), torch.zeros(targets.shape[1])
     center, bias_center = zeros if before is None else before
-    table, bias = center.clone(), bias_center.clone()
+    change, bias = torch.zeros_like(center), bias_center.clone()  # V, b
     count, penalty = len(targets), 1 / (c * len(targets))
     optimizer = torch.optim.LBFGS(
-        [table, bias],
+        [change, bias],
         max_iter=MAX_ITERATIONS,
         history_size=HISTORY,
         tolerance_grad=GRADIENT_TOLERANCE,
@@ -74,17 +80,22 @@ def logistic_regression(
         line_search_fn="strong_wolfe",
     )
 
+    def table() -> Tensor:
+        return center + (change if scale is None else scale * change)
+
     def loss() -> Tensor:
-        log_probs = functional.log_softmax(forward(table) + bias, -1)
+        log_probs = functional.log_softmax(forward(table()) + bias, -1)
         # By hand: autograd's gradient of `embedding_bag` is many times slower than a product with the transpose.
         gradient = (log_probs.exp() - targets) * weights[:, None] / count
-        table.grad, bias.grad = backward(gradient).add_(table - center, alpha=penalty), gradient.sum(0)
+        table_gradient = backward(gradient)
+        change.grad = (table_gradient if scale is None else scale * table_gradient).add_(change, alpha=penalty)
+        bias.grad = gradient.sum(0)
         losses = -(targets * log_probs).sum(-1) * weights
-        loss = losses.mean() + penalty / 2 * (table - center).square().sum()
+        loss = losses.mean() + penalty / 2 * change.square().sum()
         if before is None:
             return loss
         bias.grad.add_(bias - bias_center, alpha=penalty)
         return loss + penalty / 2 * (bias - bias_center).square().sum()
 
     optimizer.step(loss)  # type: ignore[arg-type]  # torch's types expect a float
-    return table, bias
+    return table(), bias

@@ -7,6 +7,13 @@ kinds of n-grams: words, pairs of neighbouring words, and the character n-grams 
 norm, so that the many character n-grams of a text do not outweigh its words. The regression is convex and is fitted
 before training; no gradient changes it.
 
+Its prior is that of naive Bayes: an n-gram that is more frequent with some labels than with others is regularized less.
+W_fc is a sum of two weights with the same prior, one of them multiplied by the log-ratio r_fc (Wang and Manning 2012):
+
+    W_fc = u_fc + r_fc v_fc  ~  N(0, 1 + r_fc²),      r_fc = log (n_fc + α) / Σ_f (n_fc + α) − the same of other labels
+
+n_fc is the sum of x_f over the training texts of label c.
+
 The n-grams at position j contribute s_j to the logits, and the weight of a word is its part of all contributions (the
 norm-based weights of Kobayashi et al. 2020):
 
@@ -31,8 +38,9 @@ from regard.text.vocabulary import PAD
 MAX_PAIRS_SIZE, MAX_KIND_SIZE = 2**20, 2**21
 """the most numbers in the table of pairs of words, and in that of any kind; n-grams beyond it share rows by a hash"""
 MIN_TEXTS = 2  # n-grams of fewer training texts are left out
-C = 20.0  # the inverse strength of regularization, as in scikit-learn
-FURTHER_C = 2.0  # the same for a regression that is fitted further
+C = 5.0  # the inverse strength of regularization, as in scikit-learn
+FURTHER_C = 0.5  # the same for a regression that is fitted further
+ALPHA = 0.1  # added to the counts of an n-gram
 KINDS = 3  # words, pairs, character n-grams
 EPSILON = 1e-12
 
@@ -131,9 +139,17 @@ class TfidfMember(nn.Module):
             center = tfidf.weight.new_zeros(matrix.shape[1], len(self.bias))
             center[: len(distinct)] = tfidf.weight[distinct]
             before = center, self.bias.detach()
-        table, bias = logistic_regression(matrix, targets, weights, FURTHER_C if further else C, before)
+        scale = (1 + log_ratios(matrix, targets).square()).sqrt()
+        table, bias = logistic_regression(matrix, targets, weights, FURTHER_C if further else C, scale, before)
         tfidf.weight[distinct] = table[: len(distinct)]
         self.bias.copy_(bias)
+
+
+def log_ratios(features: SparseRows, targets: Tensor) -> Tensor:
+    """Return r [F, C] of features [N, F] and label distributions [N, C]."""
+    counts = SparseProduct(features.transposed)(targets) + ALPHA
+    others = (counts.sum(1, keepdim=True) - counts).clamp(min=ALPHA)
+    return (counts / counts.sum(0)).log() - (others / others.sum(0)).log()
 
 
 def norm_weights(states: Tensor, real: Tensor) -> Tensor:

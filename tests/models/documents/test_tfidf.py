@@ -10,7 +10,7 @@ from torch.nn import functional
 from regard.models.documents import tfidf as module
 from regard.models.documents.classifier import ClassifierOptions, TextClassifier
 from regard.models.documents.logistic import SparseProduct, SparseRows, logistic_regression
-from regard.models.documents.tfidf import C, TfidfMember
+from regard.models.documents.tfidf import ALPHA, TfidfMember, log_ratios
 from regard.text.documents import DocumentBatch, Reader
 from regard.text.spelling import character_ngrams
 from regard.text.vocabulary import learn_words
@@ -41,8 +41,9 @@ def fitted(targets: torch.Tensor | None = None, weights: torch.Tensor | None = N
     return member
 
 
-def test_beside_scikit_learn() -> None:
-    """Features and regression are scikit-learn's, with a vectorizer for each kind of n-grams, normalized by kind."""
+def test_beside_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without log-ratios, features and regression are scikit-learn's, with a vectorizer for each kind of n-grams."""
+    monkeypatch.setattr(module, "log_ratios", lambda matrix, targets: torch.zeros(matrix.shape[1], targets.shape[1]))
     text = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn is not installed here")
     linear = pytest.importorskip("sklearn.linear_model")
     known = {gram for word in set(" ".join(TEXTS).split()) for gram in character_ngrams(word)}
@@ -58,11 +59,34 @@ def test_beside_scikit_learn() -> None:
         joined = np.hstack([part.transform(texts).toarray() for part in parts])
         return joined / np.maximum(np.linalg.norm(joined, axis=1, keepdims=True), 1e-12)
 
-    regression = linear.LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(features(TEXTS), LABELS)
+    regression = linear.LogisticRegression(C=module.C, tol=1e-8, max_iter=10_000).fit(features(TEXTS), LABELS)
     others = ["a good story", "bad bad bad film", "unknown words", "film goodness"]
     expected = regression.predict_log_proba(features(others))
     logits, _ = fitted()(batch(others))
     assert np.allclose(logits.log_softmax(-1).numpy(), expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_log_ratios_beside_naive_bayes(labels: int) -> None:
+    """They are the differences of scikit-learn's log-probabilities of the features of a label and of the others."""
+    bayes = pytest.importorskip("sklearn.naive_bayes", reason="scikit-learn is not installed here")
+    torch.manual_seed(1)
+    dense, gold = torch.rand(30, 7) * (torch.rand(30, 7) < 0.5), torch.arange(30) % labels
+    rows, columns = dense.nonzero(as_tuple=True)
+    ratios = log_ratios(SparseRows(rows, columns, dense[rows, columns], (30, 7)), functional.one_hot(gold).float())
+    for label in range(labels):
+        own, others = (
+            bayes.MultinomialNB(alpha=alpha).fit(dense.numpy(), mask.numpy()).feature_log_prob_[1]
+            for alpha, mask in ((ALPHA, gold == label), ((labels - 1) * ALPHA, gold != label))
+        )
+        assert np.allclose(ratios[:, label].numpy(), own - others, atol=1e-5)
+
+
+def test_ngrams_of_one_label_are_regularized_less() -> None:
+    """The weights of a word that occurs with one label alone are larger than those of a word of several labels."""
+    table = fitted().tfidf.weight
+    good, story = (READER.vocabulary.encode(word)[0] for word in ("good", "story"))
+    assert table[good].abs().max() > 2 * table[story].abs().max()
 
 
 def test_contributions_add_up_to_the_logits() -> None:
@@ -124,16 +148,19 @@ def test_soft_labels_and_weights_of_texts() -> None:
     assert fitted(weights=alone)(given)[0].argmax() == 1
 
 
-def test_regression_finds_the_minimum() -> None:
+@pytest.mark.parametrize("scaled", [False, True])
+def test_regression_finds_the_minimum(scaled: bool) -> None:
     torch.manual_seed(1)
+    scale = 0.5 + 2 * torch.rand(6, 3) if scaled else torch.ones(6, 3)
     dense = torch.randn(40, 6) * (torch.rand(40, 6) < 0.5)
     rows, columns = dense.nonzero(as_tuple=True)
     matrix = SparseRows(rows, columns, dense[rows, columns], (40, 6))
     assert torch.allclose(SparseProduct(matrix)(torch.eye(6)), dense)
     targets, weights = torch.softmax(torch.randn(40, 3), -1), torch.rand(40)
-    table, bias = (each.requires_grad_() for each in logistic_regression(matrix, targets, weights, 2.0))
+    found = logistic_regression(matrix, targets, weights, 2.0, scale if scaled else None)
+    table, bias = (each.detach().requires_grad_() for each in found)
     log_probs = (dense @ table + bias).log_softmax(-1)
-    loss = -(weights[:, None] * targets * log_probs).sum() + table.square().sum() / (2 * 2.0)
+    loss = -(weights[:, None] * targets * log_probs).sum() + (table / scale).square().sum() / (2 * 2.0)
     gradients = torch.autograd.grad(loss, (table, bias))
     assert all(each.abs().max() < 1e-2 for each in gradients)
 
@@ -174,5 +201,5 @@ def test_a_regression_without_new_evidence_stays() -> None:
     rows = SparseRows(torch.tensor([0, 1]), torch.tensor([0, 1]), torch.ones(2), (2, 2))
     before = torch.tensor([[3.0, -3.0], [-2.0, 2.0]]), torch.tensor([0.5, -0.5])
     probabilities = (before[0] + before[1]).softmax(-1)
-    table, bias = logistic_regression(rows, probabilities, torch.ones(2), 5.0, before)
+    table, bias = logistic_regression(rows, probabilities, torch.ones(2), 5.0, before=before)
     torch.testing.assert_close((table, bias), before)
