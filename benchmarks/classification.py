@@ -2,6 +2,7 @@
 
     python benchmarks/classification.py --data FOLDER [--sets sst2 trec ag-news imdb-long] [--seeds 3] [--set KEY=VALUE]
     python benchmarks/classification.py --data FOLDER --members 4      # `--best`: members weighted by folds of train
+    python benchmarks/classification.py --data FOLDER --members 4 --device cuda --at-a-time 3 --no-baseline
 
 A set is a folder with train.tsv and dev.tsv, or .jsonl.gz files. Regard trains on all of train by the recipe `classify`
 and what the size of the data makes of it; dev is looked at once, when training is over, and chooses nothing. The other
@@ -13,22 +14,38 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import multiprocessing
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import regard
 from regard.experiments.best.classification import train_best_classifier
+from regard.models.documents.classifier import ClassifierOptions
 from regard.tasks.classification.predictor import Classifier
 from regard.text.labelled import read_gold, read_labelled
 from regard.text.pairs import Pair
 
 SETS = ("sst2", "trec", "ag-news", "imdb-long")
 ENDINGS = (".tsv", ".jsonl.gz", ".jsonl", ".tsv.gz")
+
+
+class Run(NamedTuple):
+    """The scores of one trained model on dev."""
+
+    accuracy: float
+    standard_error: float
+    macro_f1: float
+    seconds: float
+    members: str
+    """the states of the members, with their weights if these were fitted"""
 
 
 def main() -> None:
@@ -39,6 +56,9 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe")
     parser.add_argument("--members", type=int, help="weight the members by so many folds of train")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--at-a-time", type=int, default=1, help="seeds that train beside each other")
+    parser.add_argument("--no-baseline", action="store_true", help="leave TF-IDF out, and scikit-learn with it")
     parser.add_argument("--json", type=Path, help="write everything here too")
     options = parser.parse_args()
     heads = f"{'TF-IDF + LR':>13}  {'Regard, mean':>13}  {'each seed':<24}{'± of dev':>9}{'macro-F1':>10}{'seconds':>9}"
@@ -61,31 +81,45 @@ def compared(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     train, dev = (_file(folder, part) for part in ("train", "dev"))
     gold = read_gold([dev])
     print(f"{folder.name}: TF-IDF with logistic regression", file=sys.stderr)
-    others = tfidf(read_labelled([train]).pairs, gold, options.threads)
-    settings = {"training.validations": 1} | dict(each.split("=", 1) for each in options.set)
-    result, seconds = [], []
-    for seed in range(1, options.seeds + 1):
-        print(f"{folder.name}: Regard, seed {seed}", file=sys.stderr)
-        with tempfile.TemporaryDirectory() as place:
-            began = time.monotonic()
-            model = trained(train, dev, Path(place), settings, seed, options)
-            seconds.append(time.monotonic() - began)
-            result.append(model.evaluate(gold))
+    others = math.nan if options.no_baseline else tfidf(read_labelled([train]).pairs, gold, options.threads)
+    run, seeds = partial(scored, train, dev, options), range(1, options.seeds + 1)
+    if options.at_a_time > 1:
+        with ProcessPoolExecutor(options.at_a_time, multiprocessing.get_context("spawn")) as pool:
+            runs = list(pool.map(run, seeds))
+    else:
+        runs = list(map(run, seeds))
     return {
         "set": folder.name,
         "tfidf": others,
-        "accuracy": statistics.mean(each.accuracy for each in result),
-        "accuracies": [each.accuracy for each in result],
-        "standard_error": result[0].standard_error,
-        "macro_f1": statistics.mean(each.macro_f1 for each in result),
-        "seconds": statistics.mean(seconds),
+        "accuracy": statistics.mean(each.accuracy for each in runs),
+        "accuracies": [each.accuracy for each in runs],
+        "standard_error": runs[0].standard_error,
+        "macro_f1": statistics.mean(each.macro_f1 for each in runs),
+        "seconds": statistics.mean(each.seconds for each in runs),
+        "members": [each.members for each in runs],
     }
+
+
+def scored(train: Path, dev: Path, options: argparse.Namespace, seed: int) -> Run:
+    """Train a model and score it on dev."""
+    settings = {"training.validations": 1} | dict(each.split("=", 1) for each in options.set)
+    with tempfile.TemporaryDirectory() as place:
+        began = time.monotonic()
+        model = trained(train, dev, Path(place), settings, seed, options)
+        seconds, scores = time.monotonic() - began, model.evaluate(read_gold([dev]))
+    chosen = model.recipe.model
+    assert isinstance(chosen, ClassifierOptions)
+    members = f"{chosen.states}, weighted {chosen.member_weights or 'equally'}"
+    print(
+        f"{train.parent.name}: Regard, seed {seed}: {scores.accuracy:.2f}, {members}, {seconds:.0f} s", file=sys.stderr
+    )
+    return Run(scores.accuracy, scores.standard_error, scores.macro_f1, seconds, members)
 
 
 def trained(
     train: Path, dev: Path, place: Path, settings: dict[str, Any], seed: int, options: argparse.Namespace
 ) -> Classifier:
-    common: dict[str, Any] = {"settings": settings, "seed": seed, "threads": options.threads, "device": "cpu"}
+    common: dict[str, Any] = {"settings": settings, "seed": seed, "threads": options.threads, "device": options.device}
     if options.members:
         texts, dev_texts = (read_labelled([path]).pairs for path in (train, dev))
         parts = place / "parts", place / "model"
