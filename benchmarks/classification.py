@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def compared(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    train, dev = (_file(folder, part) for part in ("train", "dev"))
+    train, dev = (data_file(folder, part) for part in ("train", "dev"))
     gold = read_gold([dev])
     print(f"{folder.name}: TF-IDF with logistic regression", file=sys.stderr)
     others = math.nan if options.no_baseline else tfidf(read_labelled([train]).pairs, gold, options.threads)
@@ -149,7 +149,7 @@ def tfidf(train: Sequence[Pair], dev: Sequence[Pair], threads: int) -> float:
     return 100 * right / len(dev)
 
 
-def _file(folder: Path, part: str) -> Path:
+def data_file(folder: Path, part: str) -> Path:
     for ending in ENDINGS:
         if (folder / f"{part}{ending}").is_file():
             return folder / f"{part}{ending}"
