@@ -5,10 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
+from regard.runtime.cuda_graph import GraphCapturer
+from regard.runtime.precision import float32_products
+from regard.tasks.registry import TRANSLATION, load_for
+from regard.tasks.translation.distillation import Teacher
+from regard.text.batches import Batch
+from regard.text.examples import Example
 from regard.training import open_ended
 from tests.gpu.commands import sentences, settings, some_pairs, works
 from tests.gpu.test_translators import RNN, SHORT, WIDE
+
+PAIRS = [("Rahul is a good boy.", "राहुल चांगला मुलगा आहे."), ("The girl reads.", "मुलगी वाचते.")]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +62,48 @@ def test_an_ensemble(others: list[str], pairs: Path, tmp_path: Path) -> None:
     ]
     same = sum(a == b for a, b in zip(*result, strict=True))
     assert same >= 36, f"{same} of 40 alike"
+
+
+@pytest.fixture(scope="module")
+def teachers(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The folders of an RNN and a Transformer."""
+    folders = [tmp_path_factory.mktemp("teachers") / recipe for recipe in ("rnn", "transformer")]
+    for folder in folders:
+        values = SHORT | (RNN if folder.name == "rnn" else WIDE)
+        works("train", pairs, "--out", folder, "--recipe", folder.name, *settings(**values), "-q")
+    return folders
+
+
+def test_teachers_predict_on_a_gpu_what_they_predict_on_a_cpu(pairs: Path, teachers: list[Path]) -> None:
+    """Also in a CUDA graph, as part of an update."""
+    found = []
+    for device in ("cpu", "cuda"):
+        first, second = (load_for(TRANSLATION, folder, device, "fp32") for folder in teachers)
+        teacher = Teacher.of(first.ensemble(second))
+        sides = [first.vocabularies.source, first.vocabularies.target]
+        examples = [Example(*(side.encode(text) for side, text in zip(sides, pair, strict=True))) for pair in PAIRS]
+        batch = Batch.in_few_shapes(examples, device)
+        real = (batch.expected != 0).flatten()
+        with float32_products(exact=True):
+            found.append(teacher.probabilities(batch)[real].cpu())
+            if device == "cuda":
+                capturer = GraphCapturer(torch.device(device))
+                with capturer.capture() as graph:
+                    captured = teacher.probabilities(batch)
+                graph.replay()
+                found.append(captured[real].cpu())
+    for each in found[1:]:
+        torch.testing.assert_close(each, found[0], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("recipe", ["rnn", "transformer"])
+@pytest.mark.parametrize("consistency", [0, 1])
+def test_a_student(recipe: str, consistency: int, pairs: Path, teachers: list[Path], tmp_path: Path) -> None:
+    values = SHORT | (RNN if recipe == "rnn" else WIDE) | {"training__consistency": consistency}
+    named = [word for folder in teachers for word in ("--teacher", folder)]
+    done = works("train", pairs, "--out", tmp_path / "m", "--recipe", recipe, *settings(**values), *named)
+    assert "not captured" not in done.err and "taught by" in done.err
+    works("translate", tmp_path / "m", "Rahul is a good boy.")
 
 
 def test_the_best(pairs: Path, tmp_path: Path) -> None:
