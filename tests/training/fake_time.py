@@ -89,6 +89,9 @@ class Task:
 
         return [make] * round(100 / batch_fraction)
 
+    def place_on(self, device: torch.device) -> nn.Module:
+        return self.model.to(device)
+
     def can_capture(self, device: torch.device) -> bool:
         return False
 
