@@ -87,8 +87,9 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
             return data
         if large:
             raise ValueError("teachers: expected none with a corpus that is not read into memory")
+        teacher = self._teacher([Path(each) for each in given.teachers])
         screen.say(f"taught by {', '.join(map(str, given.teachers))}")
-        return TaughtPairs.of(data, self._teacher([Path(each) for each in given.teachers]))
+        return TaughtPairs.of(data, teacher)
 
     def _teacher(self, places: Sequence[Path]) -> Teacher:
         """Return the teacher that the translators of these folders make together."""
