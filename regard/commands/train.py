@@ -63,7 +63,7 @@ FromCard = Annotated[
     Option(
         metavar="MODEL",
         help="Repeat the training of this model (its folder or card.json), with the same data, recipe, seed, threads "
-        "and device. PAIRS and --dev are needed only if the files have moved.",
+        "and device. PAIRS, --dev and --teacher are needed only if the files have moved.",
     ),
 ]
 WITH_CARD = (
@@ -75,7 +75,8 @@ WITH_CARD = (
     "--overwrite",
     "--quiet",
     "--from-card",
-)  # what goes with it
+)
+"""the options that go with --from-card"""
 KeepEnsemble = Annotated[bool, Option("--keep-ensemble", help="With --best: keep these models, in ensemble/ of --out.")]
 
 

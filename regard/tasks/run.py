@@ -28,7 +28,7 @@ from regard.runtime.machine import cpu_model
 from regard.runtime.precision import Precision, autocast, read_device
 from regard.runtime.version import __version__
 from regard.tasks.registry import AnyPredictor, load
-from regard.tasks.run_entry import Requirements, RunEntry
+from regard.tasks.run_entry import DIGESTS, Requirements, RunEntry
 from regard.tasks.spec import Given, TaskSpec, TimeLimit, TrainingData
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress, read_progress
@@ -240,15 +240,15 @@ def hardware(device: torch.device, threads: int) -> str:
 def _check_same(spec: TaskSpec[Any, Any], folder: Path, recipe: Recipe, data: TrainingData[Any], seed: int) -> None:
     """Raise a ValueError unless the run began with the same data, seed and recipe."""
     card = folders.read_card(folder)
-    digests = tuple(data.digests.values())
-    begun_digests = tuple(card.get("data", {}).get(name, "") for name in data.digests)
+    begun_digests = tuple(card.get("data", {}).get(key, "") for key in DIGESTS.values())
     begun_recipe = folders.read_recipe(folder)  # the number of processes may change, and with it `accumulate`
     begun_recipe = replace(begun_recipe, training=replace(begun_recipe.training, accumulate=recipe.training.accumulate))
     same_recipe = spec.is_same_run(begun_recipe, recipe)
     tuned_from = card.get("tuned_from") or {}
     begun = (tuned_from.get("weights_sha256", ""), *begun_digests, card.get("seed"), True)
-    now = (spec.tuned_digest, *digests, seed, same_recipe)
-    names = ("model to tune", "data", "dev data", spec.extra_name, "teachers", "seed", "recipe or settings")
+    now = (spec.tuned_digest, *(data.digests[key] for key in DIGESTS.values()), seed, same_recipe)
+    kinds = (spec.extra_name if kind == "extra data" else kind for kind in DIGESTS)
+    names = ("model to tune", *kinds, "seed", "recipe or settings")
     for name, one, other in zip(names, begun, now, strict=True):
         if one != other:
             raise ValueError(f"{folder}: begun with other {name}; resume with what it began with, or use --overwrite")

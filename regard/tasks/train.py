@@ -27,7 +27,7 @@ def train(
     task: str = "translate",
     dev: Texts | Images | CaptionedImages | None = None,
     extra: Texts | None = None,
-    teachers: Sequence[str | Path] = (),
+    teachers: str | Path | Sequence[str | Path] = (),
     reverse: bool = False,
     recipe: str | Path | Recipe | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -65,9 +65,9 @@ def train(
     With `torchrun`, all processes call it with the same arguments, and train one model together (docs/distributed.md).
     """
     options = RunOptions(minutes, resume, overwrite, seed, threads, device, precision, deterministic, screen, began)
-    return train_with(
-        options, task, Given(data, dev, reverse, languages, extra, teachers=teachers), out, recipe, settings
-    )
+    folders = [teachers] if isinstance(teachers, (str, Path)) else teachers
+    given = Given(data, dev, reverse, languages, extra, teachers=folders)
+    return train_with(options, task, given, out, recipe, settings)
 
 
 @joined_world()

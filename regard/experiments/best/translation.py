@@ -25,7 +25,7 @@ from regard.config.sizes import SMALL_CORPUS, Budget, consistency
 from regard.experiments.best.job import MemberJob
 from regard.experiments.best.recombination import recombined
 from regard.experiments.best.synthetic import translate_in_pieces
-from regard.experiments.best.work import DEV, MEMBER, STUDENT, SYNTHETIC, TEACHERS, TRAIN, WorkFolder
+from regard.experiments.best.work import DEV, MEMBER, STUDENT, SYNTHETIC, TRAIN, WorkFolder
 from regard.experiments.processes import RunProcess, run_all
 from regard.metrics.translation import chrf, group
 from regard.runtime.precision import Precision, gpu_names, read_device
@@ -149,9 +149,10 @@ class BestTranslation:
     def _teachers(self, names: Sequence[str]) -> list[str]:
         """Return the best members: as many as have the highest chrF++ on dev as an ensemble. An interrupted run keeps
         its choice."""
-        return self.work.noted(TEACHERS, lambda: self._best_ensemble(names))
+        return self.work.teachers(names, lambda: self._best_ensemble(names))
 
     def _best_ensemble(self, names: Sequence[str]) -> list[str]:
+        """Compare the ensembles of the best member, the best two, … on dev; return the members of the best one."""
         scores = {name: self._member_score(name) for name in names}
         ranked = sorted(names, key=lambda name: -scores[name])
         members = [self._load(self.work.path / name) for name in ranked]

@@ -97,12 +97,18 @@ class WorkFolder:
         rows = map(json.loads, filter(None, (self.path / name).read_text(encoding="utf-8").split("\n")))
         return [(row["source"], row["target"]) for row in rows]
 
-    def noted(self, name: str, choose: Callable[[], list[str]]) -> list[str]:
-        """Return the names that the run chose and wrote into the file `name`; the first time, choose and write them."""
-        path = self.path / name
+    def teachers(self, members: Sequence[str], choose: Callable[[], list[str]]) -> list[str]:
+        """Return the members that the run chose as teachers; the first time, choose them and write them to a file."""
+        path = self.path / TEACHERS
         if not path.is_file():
             folders.write(path, json.dumps(choose()))
-        return list(map(str, json.loads(path.read_text(encoding="utf-8"))))
+        try:
+            chosen = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError):
+            chosen = None
+        if not isinstance(chosen, list) or not chosen or any(name not in members for name in chosen):
+            raise ValueError(f"{path}: damaged: expected a list of members; --overwrite begins anew")
+        return chosen
 
     def keep_members(self, out: Path, screen: Screen) -> None:
         """Move the members into the final model's folder, those that are not there yet."""

@@ -58,7 +58,10 @@ class Teacher:
 
     @torch.no_grad()
     def probabilities(self, batch: Batch) -> Tensor:
-        """Return the mean distribution t [N, V] for the real target tokens of a batch."""
+        """Return the mean distribution t [N, V] for the real target tokens of a batch.
+
+        `EnsembleModel.forward` returns the same for padding too, and holds the distributions of all models at a time.
+        """
         models = self.model.models
         total = _distribution(models[0], batch)
         for model in models[1:]:
@@ -81,7 +84,7 @@ def _digest(model: EnsembleModel, vocabularies: Vocabularies) -> str:
 
 
 @dataclass(frozen=True)
-class TaughtPairs(TrainingData[Pairs]):
+class PairsWithTeacher(TrainingData[Pairs]):
     """Training pairs, and the teacher of the model that learns from them."""
 
     teacher: Teacher | None = None

@@ -29,7 +29,7 @@ from regard.tasks.spec import EvaluationOptions, Given, Loaded, TaskSpec, TimeLi
 from regard.tasks.text_data import Pairs, read_corpus, read_text_data, with_extra
 from regard.tasks.translation.answer import Answer
 from regard.tasks.translation.calibration import calibrated_confidence, rated_sentences, rated_words
-from regard.tasks.translation.distillation import TaughtPairs, Teacher
+from regard.tasks.translation.distillation import PairsWithTeacher, Teacher
 from regard.tasks.translation.final_scoring import ScoringEffort, final_results, sources_in_time
 from regard.tasks.translation.large_corpora import is_large, large_task, read_large, with_extra_pairs
 from regard.tasks.translation.predictor import Translator
@@ -89,7 +89,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
             raise ValueError("teachers: expected none with a corpus that is not read into memory")
         teacher = self._teacher([Path(each) for each in given.teachers])
         screen.say(f"taught by {', '.join(map(str, given.teachers))}")
-        return TaughtPairs.of(data, teacher)
+        return PairsWithTeacher.of(data, teacher)
 
     def _teacher(self, places: Sequence[Path]) -> Teacher:
         """Return the teacher that the translators of these folders make together."""
@@ -99,7 +99,7 @@ class TranslationSpec(TaskSpec[Translator, Pairs]):
         recipe = data.recipe(recipe)
         if isinstance(data.train, StoredPairs):
             return large_task(data, recipe, seed)
-        teacher = data.teacher if isinstance(data, TaughtPairs) else None
+        teacher = data.teacher if isinstance(data, PairsWithTeacher) else None
         return TranslationTask.of(data.train, data.dev, recipe, seed, data.extra or (), data.weights, teacher=teacher)
 
     def tuned_task(self, model: Translator, data: TrainingData[Pairs], recipe: Recipe, seed: int) -> TranslationTask:

@@ -192,8 +192,8 @@ class TranslationTask(TextTask):
 
     def can_capture(self, device: torch.device) -> bool:
         on_device = self.guide is None and self.recipe.training.scheduled_sampling == 0
-        taught = self.teacher is None or self.teacher.can_capture(device)
-        return on_device and taught and self.model.can_capture(device)
+        models = self.model, *([] if self.teacher is None else [self.teacher])
+        return on_device and all(model.can_capture(device) for model in models)
 
     def place_on(self, device: torch.device) -> TranslationModel:
         if self.teacher is not None:
@@ -218,7 +218,8 @@ class TranslationTask(TextTask):
         for hard attention. A teacher's distributions are part of the targets."""
         training = self.recipe.training
         seen = batch.masked(training.masked)
-        taught = None if self.teacher is None else self.teacher.probabilities(batch if training.consistency else seen)
+        first_pass = batch if training.consistency else seen
+        teacher_probs = None if self.teacher is None else self.teacher.probabilities(first_pass)
         batch = batch.followed_by(seen) if training.consistency else seen
         plan = progress.plan or Schedule(10**9, (), training.warmup)
         sampling = plan.sampling(progress.update, training)
@@ -228,7 +229,7 @@ class TranslationTask(TextTask):
         layer = self.model.output
         padding = PAD if batch.token_indices is None else None
         smoothing, consistency = training.label_smoothing, training.consistency or 0.0
-        terms = smoothing, padding, consistency, taught, training.distillation
+        terms = smoothing, padding, consistency, teacher_probs, training.distillation
         loss, losses = smoothed_loss(output, layer.weight, layer.bias, expected, *terms)
         cross_entropy = losses.sum() / (expected != PAD).sum() if consistency else loss.detach()
         if decoded.log_probability is not None and self.model.reinforced:

@@ -222,6 +222,16 @@ def test_a_translated_piece_is_not_translated_again(tmp_path: Path, monkeypatch:
     assert synthetic.translate_in_pieces(translator, ["x"], Search(), tmp_path / "s", 1, Silent()) == ["X"]
 
 
+@pytest.mark.parametrize("content", ["[", "{}", "[]", "3", '["../other"]', '["member-1", 2]'])
+def test_damaged_teachers_are_refused(content: str, tmp_path: Path) -> None:
+    work = WorkFolder(tmp_path / "w")
+    work.begin({"seed": 1}, [], [])
+    assert work.teachers(["member-1", "member-2"], lambda: ["member-2"]) == ["member-2"]
+    (work.path / "teachers.json").write_text(content)
+    with pytest.raises(ValueError, match=r"teachers.json: damaged: expected a list of members"):
+        work.teachers(["member-1", "member-2"], lambda: ["member-1"])
+
+
 def test_time_already_spent_counts(tmp_path: Path) -> None:
     work = WorkFolder(tmp_path / "w")
     work.begin({"seed": 1}, [], [])

@@ -145,6 +145,13 @@ def test_it_is_repeated_from_its_card(teachers: list[Path], tmp_path: Path) -> N
         regard.train_from_card(tmp_path / "m", tmp_path / "o", teachers=teachers[:1])
 
 
+def test_one_teacher_is_named_by_its_path(teachers: list[Path], tmp_path: Path) -> None:
+    given: dict[str, Any] = {"settings": toy.TINY, "device": "cpu"}
+    ours = regard.train(teachers[0].parent / "pairs.tsv", tmp_path / "m", teachers=str(teachers[0]), **given)
+    theirs = train(teachers[:1], tmp_path / "n")
+    assert ours.card["weights_sha256"] == theirs.card["weights_sha256"]
+
+
 def test_what_is_refused(teachers: list[Path], tmp_path: Path) -> None:
     plain = regard.train(toy.PAIRS[:40], tmp_path / "other", settings=toy.TINY, device="cpu")
     assert isinstance(plain, Translator)
